@@ -1,0 +1,1 @@
+"""Doors made for agents."""

@@ -1,0 +1,1 @@
+"""Profiler traces: reading, the time split, hot-spots."""

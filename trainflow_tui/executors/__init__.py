@@ -1,0 +1,1 @@
+"""How a command reaches a machine. Bytes in, bytes out; no rights, no parsing."""

@@ -1,0 +1,1 @@
+"""What happens: logs become samples, nodes become signals."""

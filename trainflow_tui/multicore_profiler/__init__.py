@@ -1,0 +1,1 @@
+"""The capture API for kernel authors."""

@@ -1,0 +1,1 @@
+"""Modal screens: each answers one question."""

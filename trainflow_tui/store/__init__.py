@@ -1,0 +1,1 @@
+"""Measured facts: Parquet segments and JSONL tails queried through DuckDB."""
