@@ -1,0 +1,66 @@
+"""A terminal for tests: everything an app writes is kept and drawn by a terminal emulator, as an operator would see it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pyte
+from textual.app import App
+from textual.drivers.headless_driver import HeadlessDriver
+from textual.pilot import Pilot
+
+
+class RecordingDriver(HeadlessDriver):
+    """Takes no input; unlike Textual's headless driver it is written to."""
+
+    @property
+    def is_headless(self) -> bool:
+        return False
+
+    def __init__(self, *args, **kwargs) -> None:
+        super().__init__(*args, **kwargs)
+        self.written: list[str] = []
+
+    def write(self, data: str) -> None:
+        self.written.append(data)
+
+
+class RecordedTerminal:
+    """What has been written since the last `forget`, and the grid that all of it has drawn."""
+
+    def __init__(self, pilot: Pilot, size: tuple[int, int]) -> None:
+        self.pilot = pilot
+        self._driver = pilot.app._driver
+        self._screen = pyte.Screen(*size)
+        self._stream = pyte.Stream(self._screen)
+        self._fed = 0
+        self._forgotten = 0
+
+    async def settle(self) -> None:
+        await self.pilot.pause()
+        await self.pilot.wait_for_scheduled_animations()
+        await self.pilot.pause()
+
+    @property
+    def written(self) -> str:
+        return "".join(self._driver.written[self._forgotten :])
+
+    def forget(self) -> None:
+        self._forgotten = len(self._driver.written)
+
+    @property
+    def rows(self) -> list[str]:
+        for chunk in self._driver.written[self._fed :]:
+            self._stream.feed(chunk)
+        self._fed = len(self._driver.written)
+        return list(self._screen.display)
+
+
+@asynccontextmanager
+async def recorded(app: App, size: tuple[int, int] = (80, 24), **options) -> AsyncIterator[RecordedTerminal]:
+    app.driver_class = RecordingDriver
+    async with app.run_test(headless=False, size=size, **options) as pilot:
+        terminal = RecordedTerminal(pilot, size)
+        await terminal.settle()
+        yield terminal

@@ -1,0 +1,275 @@
+"""What every verb shares: global options before and after it, one JSON object or a readable summary, the exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+
+from trainflow_tui.errors import TrainflowError
+from trainflow_tui.text import display
+from trainflow_tui.workspace import Workspace, locate
+
+NEW_INPUT, DECISION, ATTENTION, BUSY, USAGE, INTERNAL, INTERRUPTED = 10, 11, 20, 30, 64, 70, 130
+STATUS: Final = {
+    0: "ok",
+    NEW_INPUT: "new_input",
+    DECISION: "decision_needed",
+    ATTENTION: "attention",
+    BUSY: "busy",
+    USAGE: "usage",
+    INTERNAL: "error",
+    INTERRUPTED: "interrupted",
+}
+_PRECEDENCE: Final = (INTERNAL, USAGE, INTERRUPTED, BUSY, DECISION, ATTENTION, NEW_INPUT, 0)
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """One cause of an exit code."""
+
+    code: str
+    text: str
+    subject: str = ""
+    exit: int = ATTENTION
+
+
+class Reply(msgspec.Struct, kw_only=True):
+    """What a verb answers: its own keys, the reasons, and lines for a person."""
+
+    schema: str
+    body: dict[str, Any] = {}
+    reasons: list[Reason] = []
+    lines: list[str] = []
+
+    @property
+    def exit_code(self) -> int:
+        """The first that applies, by the fixed order."""
+        found = {reason.exit for reason in self.reasons} | {0}
+        return next(code for code in _PRECEDENCE if code in found)
+
+
+class Call:
+    """The global options of one call, and the workspace that they name."""
+
+    def __init__(self) -> None:
+        self.directory: str | None = None
+        self.json: bool | None = None
+        self.flags: dict[str, Any] = {}
+        self._workspace: Workspace | None = None
+
+    @property
+    def wants_json(self) -> bool:
+        """As asked for, else whether standard output is no terminal."""
+        return (not sys.stdout.isatty()) if self.json is None else self.json
+
+    @property
+    def root(self) -> Path:
+        """The directory that the call is about."""
+        return locate(self.directory)
+
+    def open(self, *, create: bool = False) -> Workspace:
+        """The workspace, opened once for the call."""
+        if self._workspace is None:
+            self._workspace = Workspace.open(self.root, create=create, flags=self.flags)
+        return self._workspace
+
+    def close(self) -> None:
+        """Close what the call opened."""
+        if self._workspace is not None:
+            self._workspace.close()
+            self._workspace = None
+
+    def created_reason(self) -> list[Reason]:
+        """Says so when this call made the state directory."""
+        if self._workspace is None or not self._workspace.created:
+            return []
+        return [Reason("workspace-created", f"Made a workspace in {self._workspace.root}.", str(self._workspace.root), 0)]
+
+
+def _remember(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def callback(context: click.Context, _: click.Parameter, value: Any) -> None:
+        if value is None:
+            return
+        call: Call = context.find_root().ensure_object(Call)
+        if name in ("directory", "json"):
+            setattr(call, name, value)
+        else:
+            call.flags[name] = value
+
+    return callback
+
+
+def global_options() -> list[click.Option]:
+    """Options that every verb takes, before or after its name."""
+    return [
+        click.Option(
+            ["--workspace"], metavar="DIR", expose_value=False, callback=_remember("directory"), help="The workspace's directory."
+        ),
+        click.Option(
+            ["--json/--no-json"], default=None, expose_value=False, callback=_remember("json"), help="One JSON object, or lines to read."
+        ),
+        click.Option(
+            ["--readonly"], is_flag=True, default=None, expose_value=False, callback=_remember("readonly"), help="Change nothing."
+        ),
+    ]
+
+
+class Verb(click.Command):
+    """A command that returns a `Reply` and takes the global options too."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.params.extend(global_options())
+
+
+class Noun(click.Group):
+    """A group of verbs."""
+
+    command_class = Verb
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.params.extend(global_options())
+
+
+class LazyNouns(click.Group):
+    """The root: each noun's module is imported when it is called."""
+
+    def __init__(self, *arguments: Any, nouns: dict[str, tuple[str, str]], **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.params.extend(global_options())
+        self._nouns = nouns
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All nouns, in the order of the table."""
+        return list(self._nouns)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of one noun."""
+        if cmd_name not in self._nouns:
+            return None
+        module, attribute = self._nouns[cmd_name][0].split(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table of nouns, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in self._nouns.items()])
+
+
+def run(root: click.Command, arguments: Sequence[str]) -> int:
+    """Run one call, print its answer, return the exit code."""
+    call = Call()
+    try:
+        reply = root.main(list(arguments), prog_name="trainflow", standalone_mode=False, obj=call)
+        if isinstance(reply, int):
+            return reply
+        if reply is None:
+            return 0
+    except click.exceptions.Abort:
+        reply = failure("interrupted", "Interrupted.", exit_code=INTERRUPTED)
+    except KeyboardInterrupt:
+        reply = failure("interrupted", "Interrupted.", exit_code=INTERRUPTED)
+    except click.UsageError as problem:
+        where = problem.ctx.command_path if problem.ctx else "trainflow"
+        reply = failure("usage", problem.format_message(), subject=where, next_step=f"`{where} --help` shows how.", exit_code=USAGE)
+    except click.ClickException as problem:
+        reply = failure("usage", problem.format_message(), exit_code=USAGE)
+    except TrainflowError as problem:
+        reply = failure(
+            problem.code, problem.message, subject=problem.subject, next_step=problem.next_step, exit_code=problem.exit_code
+        )
+    except BrokenPipeError:
+        return 0
+    except Exception as problem:
+        import logging
+
+        logging.getLogger("trainflow_tui.cli").exception("unexpected failure")
+        reply = failure(
+            "internal", f"{type(problem).__name__}: {problem}", next_step="`trainflow logs` holds the details.", exit_code=INTERNAL
+        )
+    finally:
+        call.close()
+    return print_reply(reply, as_json=call.wants_json if call.json is not None else _guess_json(arguments))
+
+
+def _guess_json(arguments: Sequence[str]) -> bool:
+    # A usage error may come before the parser has reached --json.
+    return "--json" in arguments or ("--no-json" not in arguments and not sys.stdout.isatty())
+
+
+def failure(code: str, text: str, *, subject: str = "", next_step: str = "", exit_code: int) -> Reply:
+    """The answer of a call that could not be done."""
+    sentence = f"{text} {next_step}".strip()
+    body = {"error": {"code": code, "message": text, "subject": subject, "next_step": next_step}}
+    return Reply(schema="error/1", body=body, reasons=[Reason(code, sentence, subject, exit_code)], lines=[])
+
+
+def print_reply(reply: Reply, *, as_json: bool) -> int:
+    """Write the answer: one JSON object on standard output, or lines, with the reasons on standard error."""
+    code = reply.exit_code
+    if as_json:
+        reasons = [{"code": r.code, "text": r.text, "subject": r.subject} for r in reply.reasons]
+        document = {"schema": reply.schema, "status": STATUS[code], "reasons": reasons} | reply.body
+        sys.stdout.write(json.dumps(finite(msgspec.to_builtins(document)), ensure_ascii=True, allow_nan=False) + "\n")
+    else:
+        for line in reply.lines:
+            sys.stdout.write(f"{display(line)}\n")
+        for reason in reply.reasons:
+            sys.stderr.write(f"{display(reason.text)}\n")
+    sys.stdout.flush()
+    return code
+
+
+def finite(value: Any) -> Any:
+    """The same value with non-finite numbers as the strings NaN, Infinity and -Infinity."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [finite(item) for item in value]
+    return value
+
+
+def read_text(text: str | None, file: str | None, *, what: str) -> str:
+    """The words of a call: given directly, or in a file, or `-` for standard input.
+
+    Raises:
+        click.UsageError: neither or both are given, or the file is not readable as UTF-8.
+    """
+    if (text is None) == (file is None):
+        raise click.UsageError(f"Give {what} with --text, or with --file ('-' reads standard input).")
+    if text is not None:
+        return text
+    try:
+        return read_bytes(str(file)).decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        raise click.UsageError(f"{file} is not UTF-8: {problem.reason} at byte {problem.start}.") from problem
+
+
+def read_bytes(file: str, *, limit: int = 1_048_576) -> bytes:
+    """The bytes of a file, or of standard input for `-`, up to a limit.
+
+    Raises:
+        click.UsageError: the file is not readable or larger than the limit.
+    """
+    try:
+        if file == "-":
+            content = sys.stdin.buffer.read(limit + 1)
+        else:
+            with open(file, "rb") as stream:
+                content = stream.read(limit + 1)
+    except OSError as problem:
+        raise click.UsageError(f"{file} cannot be read: {problem.strerror}.") from problem
+    if len(content) > limit:
+        raise click.UsageError(f"{file} is larger than {limit} bytes.")
+    return content

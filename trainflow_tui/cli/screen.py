@@ -1,0 +1,54 @@
+"""The bare command: check that there is a terminal and a workspace, then open the screen."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from trainflow_tui.cli.frame import USAGE, Call, Reply, failure
+from trainflow_tui.workspace import is_workspace
+
+
+def open_screen(call: Call) -> Reply | int:
+    """Run the full-screen application; returns its exit code."""
+    if call.json:
+        return failure("no-screen-in-json", "The screen does not print JSON.", next_step="`trainflow --once --json` does.", exit_code=USAGE)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return failure(
+            "no-terminal", "The screen needs a terminal.", next_step="`trainflow --once` reports without one.", exit_code=USAGE
+        )
+    if not is_workspace(call.root):
+        chosen = _first_steps(call)
+        if chosen is not None:
+            return chosen
+    workspace = call.open(create=True)
+    from trainflow_tui.screens.desk import Desk
+
+    desk = Desk(workspace)
+    from trainflow_tui.app import TrainflowApp
+
+    app = TrainflowApp(desk, theme=workspace.settings.theme, readonly=workspace.settings.readonly)
+    code = app.run()
+    return app.return_code or code or 0
+
+
+def _first_steps(call: Call) -> int | None:
+    """A new directory: make a workspace here, open another, or look at the demo. None goes on here."""
+    click.echo(f"There is no workspace in {click.format_filename(str(call.root))}.")
+    click.echo("  c  make one here\n  o  open another directory\n  d  look at the demo, in ./.demo\n  q  leave")
+    while True:
+        key = click.getchar().lower()
+        if key == "c":
+            return None
+        if key == "o":
+            call.directory = click.prompt("Directory", type=click.Path(exists=True, file_okay=False))
+            if is_workspace(call.root):
+                return None
+            click.echo("There is none either. c makes one there, q leaves.")
+        elif key == "d":
+            from trainflow_tui.cli.demo import open_demo
+
+            return open_demo(call, call.root / ".demo")
+        elif key in ("q", "\x1b", "\x03", "\x04"):
+            return 0

@@ -1,0 +1,137 @@
+"""BOARD.md and RECEIPTS.md: written from the ledger, only when what they say has changed. The human files are never written here."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+from trainflow_tui.collaboration import approvals, guidance, questions
+from trainflow_tui.collaboration.guidance import GuidanceItem
+from trainflow_tui.collaboration.guidance_file import GUIDANCE_TEMPLATE
+from trainflow_tui.collaboration.questions_file import QUESTIONS_TEMPLATE
+from trainflow_tui.files import write_atomic
+from trainflow_tui.text import display
+
+if TYPE_CHECKING:
+    from trainflow_tui.collaboration.tasks import Task
+    from trainflow_tui.workspace import Workspace
+
+HUMAN_FILES: Final = ("GUIDANCE.md", "QUESTIONS.md")
+_RECEIPTS_SHOWN: Final = 500
+
+
+def templates(title: str) -> dict[str, str]:
+    """The starting texts of the two human files."""
+    shown = display(title)
+    return {"GUIDANCE.md": GUIDANCE_TEMPLATE.format(title=shown), "QUESTIONS.md": QUESTIONS_TEMPLATE.format(title=shown)}
+
+
+def render_task(workspace: Workspace, task: str) -> list[str]:
+    """Bring both generated files of a task up to date; returns the names of those that changed."""
+    from trainflow_tui.collaboration import tasks
+
+    found = tasks.get(workspace.ledger, task)
+    folder = workspace.task_folder(task)
+    if not folder.is_dir():
+        return []
+    changed = []
+    for name, text in (("BOARD.md", board(workspace, found)), ("RECEIPTS.md", receipts(workspace, found))):
+        path, content = folder / name, text.encode()
+        try:
+            same = hashlib.sha256(path.read_bytes()).digest() == hashlib.sha256(content).digest()
+        except OSError:
+            same = False
+        if not same:
+            write_atomic(path, content)
+            changed.append(name)
+    return changed
+
+
+def render_all(workspace: Workspace) -> list[str]:
+    """The same for every task; names are `task/FILE`."""
+    from trainflow_tui.collaboration import tasks
+
+    return [f"{task.id}/{name}" for task in tasks.all_tasks(workspace.ledger) for name in render_task(workspace, task.id)]
+
+
+def board(workspace: Workspace, task: Task) -> str:
+    """The text of BOARD.md: where the task stands, what needs a person, what is asked and what is pending."""
+    ledger = workspace.ledger
+    waiting = [
+        *(f"approval `{a.id}`: {_line(a.request.title)}" for a in approvals.listed(ledger, task=task.id, pending_only=True)),
+        *(f"question `{q.id}`: {_line(q.title)}" for q in questions.blocking_open(ledger) if q.task == task.id),
+        *_file_troubles(workspace, task.id),
+    ]
+    items = [i for i in guidance.listed(ledger, task=task.id) if i.removed_at is None]
+    unhandled = sum(1 for i in items if i.state in ("collected", "seen"))
+    asked = questions.listed(ledger, task=task.id, open_only=True)
+    lines = [
+        f"# {_line(task.title)}",
+        "",
+        f"Stage: **{task.state}**" + (f" (before: {task.resume_state})" if task.resume_state else "") + f" · since {task.moved_at[:19]} UTC",
+        "",
+        "[Guidance](GUIDANCE.md) · [Questions](QUESTIONS.md) · [Receipts](RECEIPTS.md)",
+        "",
+        "## Latest word",
+        "",
+        _line(task.latest_word) or "Nothing reported yet.",
+        "",
+        f"## Needs you ({len(waiting)})",
+        "",
+        *([f"- {text}" for text in waiting] or ["Nothing."]),
+        "",
+        f"## Guidance: {len(items)} items, {unhandled} not handled",
+        "",
+        *([f"- `{i.id}` {i.state}: {_line(i.heading or i.text)}" for i in items] or ["None."]),
+        "",
+        f"## Open questions ({len(asked)})",
+        "",
+        *([f"- `{q.id}` {q.direction}: {_line(q.title)}" for q in asked] or ["None."]),
+        "",
+        "Generated; edits here are overwritten. Collected is not handled, handled is not accepted.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def receipts(workspace: Workspace, task: Task) -> str:
+    """The text of RECEIPTS.md: each guidance item with what became of each of its versions."""
+    items = guidance.listed(workspace.ledger, task=task.id)
+    lines = [f"# Receipts of {_line(task.title)}", "", "What was collected from GUIDANCE.md and what became of it. Generated.", ""]
+    for item in items[-_RECEIPTS_SHOWN:]:
+        lines += _receipt_block(item)
+    if not items:
+        lines += ["Nothing collected yet.", ""]
+    if len(items) > _RECEIPTS_SHOWN:
+        lines += [f"{len(items) - _RECEIPTS_SHOWN} older items: `trainflow guidance list {task.id}`.", ""]
+    for q in questions.listed(workspace.ledger, task=task.id):
+        if q.direction == "to-agent" and q.answer:
+            lines += [f"## Answer to {q.id}: {_line(q.title)}", "", *_quoted(q.answer), "", f"by {_line(q.answered_by or '')}, {(q.answered_at or '')[:19]} UTC", ""]
+    return "\n".join(lines)
+
+
+def _receipt_block(item: GuidanceItem) -> list[str]:
+    badge = " · removed by human" if item.removed_at else ""
+    badge += " · still being edited when collected" if item.provisional else ""
+    lines = [f"## `{item.id}` {_line(item.heading or item.text)}", ""]
+    lines.append(f"- version {item.version} collected {item.collected_at[:19]} UTC from {item.source}{badge}")
+    for receipt in item.receipts:
+        note = f": {_line(receipt.note)}" if receipt.note else ""
+        lines.append(f"- version {receipt.version} {receipt.state} {receipt.at[:19]} UTC by {_line(receipt.by)}{note}")
+    return [*lines, ""]
+
+
+def _file_troubles(workspace: Workspace, task: str) -> list[str]:
+    rows = workspace.ledger.query(
+        "SELECT name, state, detail FROM human_file WHERE task = ? AND state NOT IN ('collected', 'unchanged', 'editing')", (task,)
+    )
+    return [f"{name} cannot be collected: {_line(detail) or state}" for name, state, detail in rows]
+
+
+def _line(text: str) -> str:
+    first = str(display(text.strip().split("\n", 1)[0], max_cells=160))
+    return first.replace("`", "'").replace("<", "&lt;")
+
+
+def _quoted(text: str) -> list[str]:
+    return [f"> {display(line, max_cells=400)}" for line in text.splitlines()[:200]]

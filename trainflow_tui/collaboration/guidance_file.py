@@ -1,0 +1,1 @@
+GUIDANCE_TEMPLATE = '# {title}\n'

@@ -1,0 +1,1 @@
+QUESTIONS_TEMPLATE = '# {title}\n'

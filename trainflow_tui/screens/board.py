@@ -1,0 +1,55 @@
+"""Board: tasks worst first, what they last said, and the queue of approvals."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+
+from trainflow_tui.screens import views
+from trainflow_tui.screens.base import ModeScreen
+from trainflow_tui.screens.snapshot import Snapshot
+from trainflow_tui.screens.widgets.list_pane import ListPane
+from trainflow_tui.screens.words import _
+
+
+class BoardScreen(ModeScreen):
+    """Tasks above, approvals below."""
+
+    mode = "board"
+    HINTS: ClassVar[dict[str, str]] = {"new": _("New task"), "decide": _("Open approval")}
+
+    def panes(self) -> ComposeResult:
+        """Two lists."""
+        yield ListPane(id="tasks")
+        yield ListPane(id="approvals")
+
+    def show_snapshot(self, snapshot: Snapshot) -> None:
+        """Fill both lists."""
+        self.query_one("#tasks", ListPane).show(views.tasks(snapshot))
+        self.query_one("#approvals", ListPane).show(views.approvals(snapshot))
+
+    def action_new(self) -> None:
+        """Ask for a title and make a task."""
+        self.app.new_task()
+
+    def action_decide(self) -> None:
+        """Open the approval under the cursor, else the one that waits first."""
+        pane = self.query_one("#approvals", ListPane)
+        if pane.selected is not None and pane.table.has_focus:
+            self.app.open_approval(pane.selected)
+        else:
+            super().action_decide()
+
+    @on(ListPane.Opened)
+    def _opened(self, event: ListPane.Opened) -> None:
+        if event.pane.id == "approvals":
+            self.app.open_approval(event.key)
+        else:
+            self.app.choose_task(event.key)
+
+    @on(ListPane.Highlighted)
+    def _highlighted(self, event: ListPane.Highlighted) -> None:
+        if event.pane.id == "tasks" and event.key is not None:
+            self.app.choose_task(event.key)

@@ -1,0 +1,37 @@
+"""From a run to the two charts: which points, which title, which unit."""
+
+from __future__ import annotations
+
+import math
+
+from trainflow_tui.clock import local_clock_time
+from trainflow_tui.monitoring.status import RunStatus
+from trainflow_tui.screens.widgets.line_chart import ChartView, Series
+from trainflow_tui.screens.words import _, say
+from trainflow_tui.text import Display
+
+History = tuple[tuple[float, float | None, float | None], ...]
+"""Points of a whole run, oldest first: step, loss, throughput."""
+
+
+def loss_chart(run: RunStatus | None, history: History = (), *, log: bool = False) -> ChartView:
+    """Loss over steps."""
+    title = say(_("Loss of {run}"), run=run.id) if run else say(_("Loss"))
+    return _chart(title, run, history, 1, "loss", log=log)
+
+
+def throughput_chart(run: RunStatus | None, history: History = ()) -> ChartView:
+    """Throughput over steps, in the unit that the log prints."""
+    unit = run.summary.throughput_unit if run else ""
+    return _chart(say(_("Throughput {unit}"), unit=unit), run, history, 2, unit or "throughput", log=False)
+
+
+def _chart(title: Display, run: RunStatus | None, history: History, column: int, name: str, *, log: bool) -> ChartView:
+    recent = tuple(run.summary.recent) if run else ()
+    first = recent[0][0] if recent else math.inf
+    points = [p for p in history if p[0] < first] + list(recent)
+    xs = tuple(float(p[0]) for p in points)
+    ys = tuple(math.nan if p[column] is None else float(p[column]) for p in points)  # type: ignore[arg-type]
+    moment = run.summary.last_sample_at if run else ""
+    as_of = say(_("as of {at}"), at=local_clock_time(moment)) if moment else say(_("no data yet"))
+    return ChartView(title=title, series=(Series(name=say("{n}", n=name), x=xs, y=ys),), log=log, as_of=as_of)

@@ -1,0 +1,137 @@
+"""Dialogs in which something is written: an answer, guidance, a new task; and one that shows a long text."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Input, TextArea
+
+from trainflow_tui.screens.widgets.cells import as_text
+from trainflow_tui.screens.widgets.steady_text import SteadyText
+from trainflow_tui.screens.words import ACCENT, MUTED, _, joined, line
+from trainflow_tui.text import Display
+
+
+class WritingDialog(ModalScreen[str | None]):
+    """A text of several lines. ctrl+d sends it; leaving with words written asks once more."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+d", "send", _("Send"), id="writing-send", priority=True),
+        Binding("escape", "back", _("Back"), id="writing-back", priority=True),
+    ]
+
+    def __init__(self, title: Display, about: Display) -> None:
+        super().__init__()
+        self._title_text, self._about = title, about
+        self.draft = TextArea(id="writing-area", compact=True)
+        self.draft.cursor_blink = False
+        self._hint = SteadyText(id="writing-hint")
+        self._warned = False
+
+    def compose(self) -> ComposeResult:
+        """Title, what it is about, the text, the keys."""
+        with Vertical(id="writing-box"):
+            title, about = SteadyText(id="writing-title"), SteadyText(id="writing-about")
+            title.show(as_text(self._title_text, "bold"))
+            about.show(as_text(self._about, MUTED))
+            yield title
+            yield about
+            yield self.draft
+            yield self._hint
+
+    def on_mount(self) -> None:
+        """Put the cursor into the text."""
+        self.draft.focus()
+        self._hint.show(joined(line("ctrl+d", ACCENT), line(_("send")), line("  esc", ACCENT), line(_("back"))))
+
+    def action_send(self) -> None:
+        """Answer with the text; an empty one is not sent."""
+        words = self.draft.text.strip()
+        if words:
+            self.dismiss(words)
+
+    def action_back(self) -> None:
+        """Leave; a draft is given up only by a second press."""
+        if self.draft.text.strip() and not self._warned:
+            self._warned = True
+            self._hint.show(line(_("Not sent. esc again gives the draft up, ctrl+d sends it"), "yellow"))
+        else:
+            self.dismiss(None)
+
+
+class LineDialog(ModalScreen[str | None]):
+    """One line, such as a title. enter sends it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", _("Back"), id="line-back", priority=True)]
+
+    def __init__(self, title: Display, hint: Display) -> None:
+        super().__init__()
+        self._title_text, self._hint_text = title, hint
+        self._field = Input(id="line-field", compact=True)
+        self._field.cursor_blink = False
+
+    def compose(self) -> ComposeResult:
+        """Title, field, hint."""
+        with Vertical(id="line-box"):
+            title, hint = SteadyText(id="line-title"), SteadyText(id="line-hint")
+            title.show(as_text(self._title_text, "bold"))
+            hint.show(as_text(self._hint_text, MUTED))
+            yield title
+            yield self._field
+            yield hint
+
+    def on_mount(self) -> None:
+        """Put the cursor into the field."""
+        self._field.focus()
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        event.stop()
+        if event.value.strip():
+            self.dismiss(event.value.strip())
+
+    def action_back(self) -> None:
+        """Leave without an answer."""
+        self.dismiss(None)
+
+
+class ReadingDialog(ModalScreen[None]):
+    """A long text to read; any of esc, q, enter leaves."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,enter", "back", _("Back"), id="reading-back"),
+        Binding("j,down", "scroll(1)", _("Down"), show=False, id="reading-down"),
+        Binding("k,up", "scroll(-1)", _("Up"), show=False, id="reading-up"),
+        Binding("pagedown,space", "scroll(10)", _("Page down"), show=False, id="reading-page-down"),
+        Binding("pageup", "scroll(-10)", _("Page up"), show=False, id="reading-page-up"),
+    ]
+
+    def __init__(self, title: Display, text: Display) -> None:
+        super().__init__()
+        self._title_text, self._text = title, text
+
+    def compose(self) -> ComposeResult:
+        """Title and text."""
+        with Vertical(id="reading-box"):
+            title, hint = SteadyText(id="reading-title"), SteadyText(id="reading-hint")
+            title.show(as_text(self._title_text, "bold"))
+            hint.show(line(_("esc back   j k move"), MUTED))
+            yield title
+            with VerticalScroll(id="reading-body"):
+                body = SteadyText(id="reading-text")
+                body.show(as_text(self._text))
+                yield body
+            yield hint
+
+    def action_scroll(self, lines: int) -> None:
+        """Move the text."""
+        self.query_one("#reading-body", VerticalScroll).scroll_relative(y=lines, animate=False)
+
+    def action_back(self) -> None:
+        """Leave."""
+        self.dismiss(None)

@@ -1,0 +1,47 @@
+"""Words on screen: gettext for ours, `display` for everybody else's."""
+
+from __future__ import annotations
+
+import gettext
+from pathlib import Path
+from typing import Final
+
+from rich.text import Text
+
+from trainflow_tui.clock import local_clock_time
+from trainflow_tui.screens.widgets.cells import as_text
+from trainflow_tui.text import Display, display
+
+_CATALOGUE: Final = gettext.translation("trainflow", str(Path(__file__).with_name("locale")), fallback=True)
+_ = _CATALOGUE.gettext
+
+OK: Final = "green"
+WARN: Final = "yellow"
+BAD: Final = "bold red"
+MUTED: Final = "dim"
+ACCENT: Final = "cyan"
+
+
+def say(template: str, **values: object) -> Display:
+    """One of our sentences with foreign values in it; each value is made harmless before it is filled in."""
+    return display(template.format(**{name: display(str(value)) for name, value in values.items()}))
+
+
+def line(raw: str, style: str = "", *, cells: int = 400) -> Text:
+    """Foreign text as one styled line."""
+    return as_text(display(raw.strip().split("\n", 1)[0], max_cells=cells), style)
+
+
+def at(iso: str) -> Text:
+    """A stored time as the local clock shows it, or a dash."""
+    return as_text(display(local_clock_time(iso) if iso else "—"), MUTED)
+
+
+def mark(glyph: str, style: str) -> Text:
+    """A state's glyph; the colour only repeats what the glyph says."""
+    return as_text(display(glyph), style)
+
+
+def joined(*parts: Text, gap: str = " ") -> Text:
+    """Several texts in a row."""
+    return Text(gap).join([part for part in parts if part.plain])

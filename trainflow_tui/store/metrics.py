@@ -1,0 +1,98 @@
+"""Metric samples on disk: a JSONL tail that is appended to, and the Parquet segment that takes its place.
+
+A sample is one JSON object with its identity (`gen`, `off`: the generation of the source and the byte offset of its line) and
+its values. The identity makes a tail that was read twice after a crash harmless.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from trainflow_tui.files import ensure_private_directory
+
+COLUMNS: Final = {
+    "gen": "INTEGER",
+    "off": "BIGINT",
+    "at": "VARCHAR",
+    "attempt": "INTEGER",
+    "step": "BIGINT",
+    "loss": "DOUBLE",
+    "grad_norm": "DOUBLE",
+    "lr": "DOUBLE",
+    "step_time_s": "DOUBLE",
+    "tokens_per_s_per_gpu": "DOUBLE",
+    "tflops_per_gpu": "DOUBLE",
+    "samples_per_s": "DOUBLE",
+    "throughput": "DOUBLE",
+    "extra": "JSON",
+}
+"""`at` is the time at which the line was read (UTC, ISO); the source's own time, if it has one, stands in `extra`."""
+
+
+class LiveTail:
+    """The open end of a run's samples: one writer, complete lines only."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        ensure_private_directory(path.parent)
+        self._mend()
+
+    def _mend(self) -> None:
+        # A line torn by a crash was never acknowledged: its source line is read again.
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            return
+        whole = content.rfind(b"\n") + 1
+        if whole != len(content):
+            with open(self.path, "rb+") as stream:
+                stream.truncate(whole)
+                os.fsync(stream.fileno())
+
+    def append(self, samples: Iterable[dict[str, Any]]) -> int:
+        """Add samples durably; returns how many."""
+        lines = [json.dumps(_storable(sample), ensure_ascii=True, separators=(",", ":")) for sample in samples]
+        if lines:
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            try:
+                data = memoryview(("\n".join(lines) + "\n").encode())
+                while data:
+                    data = data[os.write(descriptor, data) :]
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        return len(lines)
+
+    def last(self) -> tuple[int, int] | None:
+        """Generation and offset of the newest sample, from which the cursor is recomputed after a crash."""
+        try:
+            with open(self.path, "rb") as stream:
+                stream.seek(0, os.SEEK_END)
+                stream.seek(max(0, stream.tell() - 65536))
+                lines = stream.read().splitlines()
+        except FileNotFoundError:
+            return None
+        for line in reversed(lines):
+            try:
+                sample = json.loads(line)
+                return int(sample["gen"]), int(sample["off"])
+            except (ValueError, KeyError):
+                continue
+        return None
+
+    def size(self) -> int:
+        """Bytes in the tail; 0 where there is none."""
+        return self.path.stat().st_size if self.path.exists() else 0
+
+
+def _storable(sample: dict[str, Any]) -> dict[str, Any]:
+    # Bare NaN is not JSON; DuckDB casts the quoted words to DOUBLE exactly.
+    return {key: (str(value) if isinstance(value, float) and not _is_finite(value) else value) for key, value in sample.items()}
+
+
+def _is_finite(value: float) -> bool:
+    return value - value == 0.0

@@ -1,0 +1,136 @@
+"""One directory on disk: finding it, refusing a foreign one, its layout; opens the ledger at once and the store on first query."""
+
+from __future__ import annotations
+
+import os
+import stat
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from trainflow_tui import log
+from trainflow_tui.clock import Clock, SystemClock
+from trainflow_tui.config import Setting, Settings, load
+from trainflow_tui.errors import RefusedError, UsageError
+from trainflow_tui.files import ensure_private_directory, filesystem_kind
+from trainflow_tui.ledger.artifacts import Artifacts
+from trainflow_tui.ledger.database import Ledger
+
+if TYPE_CHECKING:
+    from trainflow_tui.store.query import Store
+
+STATE_DIRECTORY: Final = ".trainflow"
+_FOLDERS: Final = ("objects", "metrics", "traces", "runs", "cache", "spool", "log")
+
+
+def locate(explicit: str | os.PathLike[str] | None = None) -> Path:
+    """The workspace's directory: the flag, else TRAINFLOW_WORKSPACE, else the nearest parent with a state directory, else here."""
+    chosen = explicit or os.environ.get("TRAINFLOW_WORKSPACE")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    here = Path.cwd()
+    for directory in (here, *here.parents):
+        if (directory / STATE_DIRECTORY).is_dir():
+            return directory
+    return here
+
+
+def is_workspace(root: Path) -> bool:
+    """Whether the directory has a ledger, which makes it a workspace rather than a new place."""
+    return (root / STATE_DIRECTORY / "ledger.db").exists()
+
+
+class Workspace:
+    """An opened workspace. One object belongs to one thread; opening a second one on the same directory is cheap."""
+
+    def __init__(
+        self, root: Path, ledger: Ledger, *, clock: Clock, settings: Settings, origins: list[Setting], created: bool
+    ) -> None:
+        self.root = root
+        self.state = root / STATE_DIRECTORY
+        self.ledger = ledger
+        self.clock = clock
+        self.settings = settings
+        self.origins = origins
+        self.created = created
+        self.filesystem = filesystem_kind(self.state)
+        self.artifacts = Artifacts(self.state / "objects")
+        self.spool = self.state / "spool"
+        self.logs = self.state / "log"
+
+    @classmethod
+    def open(
+        cls, root: Path, *, create: bool = False, clock: Clock | None = None, flags: dict[str, object] | None = None
+    ) -> Workspace:
+        """Open the workspace, or make its state directory when `create` is set.
+
+        Raises:
+            UsageError: there is no workspace in the directory and none is to be made.
+            RefusedError: the directory is foreign: another owner, writable by others, a symlinked state directory.
+        """
+        os.umask(0o077)
+        clock = clock or SystemClock()
+        state = root / STATE_DIRECTORY
+        created = not is_workspace(root)
+        if created and not create:
+            raise UsageError(
+                "no-workspace",
+                f"There is no workspace in {root}.",
+                subject=str(root),
+                next_step="Make one with `trainflow task create TITLE`, or name another with --workspace DIR.",
+            )
+        if created:
+            _make(root)
+        _refuse_foreign(root, state)
+        settings, origins = load(workspace=root, flags=flags)
+        for name in _FOLDERS if created else ():
+            ensure_private_directory(state / name)
+        ledger = Ledger.open(
+            state / "ledger.db", clock=clock, local_filesystem=filesystem_kind(state).local, readonly=settings.readonly and not created
+        )
+        log.start(state / "log")
+        return cls(root, ledger, clock=clock, settings=settings, origins=origins, created=created)
+
+    def close(self) -> None:
+        """Close what was opened."""
+        self.ledger.close()
+        if "store" in self.__dict__:
+            self.store.close()
+
+    def task_folder(self, task: str) -> Path:
+        """Where the human files of a task are."""
+        return self.root / "collaboration" / task
+
+    @cached_property
+    def store(self) -> Store:
+        """The measured facts; DuckDB is loaded here and not before."""
+        from trainflow_tui.store.query import Store
+
+        return Store(self.state)
+
+
+def _make(root: Path) -> None:
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        if (root / STATE_DIRECTORY).is_symlink():
+            _refuse_foreign(root, root / STATE_DIRECTORY)
+        ensure_private_directory(root / STATE_DIRECTORY)
+    except (FileExistsError, NotADirectoryError, PermissionError, FileNotFoundError) as problem:
+        raise UsageError(
+            "workspace-not-made", f"{root} cannot hold a workspace: {problem.strerror}.", subject=str(root), next_step="Name another directory."
+        ) from problem
+
+
+def _refuse_foreign(root: Path, state: Path) -> None:
+    if state.is_symlink():
+        raise _foreign(state, "the state directory is a symbolic link", "Remove the link, or work where it points to.")
+    for directory in (root, state):
+        found = directory.stat()
+        if found.st_uid != os.getuid():
+            raise _foreign(directory, f"it belongs to uid {found.st_uid}, not to you ({os.getuid()})", "Use a directory of your own.")
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise _foreign(directory, "others may write to it", f"Run `chmod go-w {directory}` if that was not meant.")
+
+
+def _foreign(directory: Path, reason: str, next_step: str) -> RefusedError:
+    return RefusedError("foreign-workspace", f"{directory} is refused: {reason}.", subject=str(directory), next_step=next_step)
