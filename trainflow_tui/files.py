@@ -1,148 +1,252 @@
-"""Small durable file operations: atomic replacement, exclusive creation, private folders, regular files only."""
+"""Small durable file operations, and what kind of file or file system a path names. Knows no layout and no format."""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import secrets
 import stat
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from trainflow_tui.errors import DamagedError, RefusedError, UsageError
+import msgspec
 
-_NETWORK: Final = ("nfs", "cifs", "smb", "fuse", "lustre", "gpfs", "ceph", "9p", "afs", "beegfs", "glusterfs", "sshfs")
+from trainflow_tui.errors import DamagedError, RefusedError
+
+__all__ = [
+    "TEMPORARY_NAME",
+    "FilesystemKind",
+    "NotRegularFileError",
+    "create_exclusive",
+    "ensure_private_directory",
+    "filesystem_kind",
+    "open_regular",
+    "sync_directory",
+    "write_atomic",
+]
+
+TEMPORARY_NAME: Final = re.compile(r"\.trainflow-[0-9a-f]{16}\.tmp")
+"""How our unfinished files are called. One stays behind only where a process was killed, and never as the only copy."""
+
+_NO_LINKS: Final = frozenset({errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK})
+_NO_DIRECTORY_SYNC: Final = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP})
 
 
-@dataclass(frozen=True)
-class FilesystemKind:
-    """What a path lies on. `local`: file locks and shared memory work; `watchable`: change events arrive for every edit."""
+class NotRegularFileError(DamagedError):
+    """A path that should name a regular file names something else; `kind` says what."""
+
+    def __init__(self, path: str | os.PathLike[str], kind: str) -> None:
+        super().__init__(
+            "not-a-regular-file",
+            f"{path} is a {kind}, not a regular file.",
+            subject=str(path),
+            next_step="Put a regular file there.",
+        )
+        self.kind = kind
+
+
+class FilesystemKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a directory is kept on."""
 
     name: str
+    """As the kernel calls it: ext4, nfs4, fuse.sshfs; `unknown` where the system does not tell."""
     local: bool
+    """Shared memory and locks work as SQLite's write-ahead log needs them. A kind that is not known is not trusted."""
     watchable: bool
+    """The kernel reports every change. Not so on network and FUSE mounts (one made by another machine) and on overlays
+    (one in the lower layer)."""
 
 
-def write_atomic(path: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Replace the file in one step: readers see the old bytes or the new ones, durable when this returns."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+def write_atomic(path: str | os.PathLike[str], content: bytes, *, mode: int = 0o600) -> None:
+    """Replace the file by these bytes: a reader finds the old or the new content, also after a power cut.
+
+    A symbolic link at `path` is replaced, not followed. `mode` is what the file ends up with, whatever the umask is.
+
+    Raises:
+        OSError: the bytes are not durable; the old content is untouched and nothing is left behind.
+    """
+    target = Path(path)
+    temporary = _write_temporary(target.parent, content, mode)
     try:
-        _write_new(temporary, content, mode)
-        os.replace(temporary, path)
-    except BaseException:
+        os.replace(temporary, target)
+    except OSError:
         temporary.unlink(missing_ok=True)
         raise
-    sync_directory(path.parent)
+    sync_directory(target.parent)
 
 
-def create_exclusive(path: Path, content: bytes, *, mode: int = 0o600) -> bool:
-    """Create the file; False, and nothing touched, where one exists. Readers never see it half written."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+def create_exclusive(path: str | os.PathLike[str], content: bytes, *, mode: int = 0o600) -> bool:
+    """Make the file with these bytes, or return False and touch nothing where something of this name is there.
+
+    The name appears with its whole content or not at all, except on file systems without hard links.
+
+    Raises:
+        OSError: the bytes are not durable.
+    """
+    target = Path(path)
+    if os.path.lexists(target):
+        return False
+    temporary = _write_temporary(target.parent, content, mode)
     try:
-        _write_new(temporary, content, mode)
+        os.link(temporary, target, follow_symlinks=False)
+    except FileExistsError:
+        return False
+    except OSError as problem:
+        if problem.errno not in _NO_LINKS:
+            raise
+        # FAT, some FUSE mounts and some containers have no hard links.
         try:
-            os.link(temporary, path)
+            _write_new(target, content, mode)
         except FileExistsError:
             return False
-        except OSError:
-            # File systems without hard links: the exclusive open still never overwrites.
-            try:
-                _write_new(path, content, mode)
-            except FileExistsError:
-                return False
     finally:
         temporary.unlink(missing_ok=True)
-    sync_directory(path.parent)
+    sync_directory(target.parent)
     return True
 
 
-def _write_new(path: Path, content: bytes, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
-    try:
-        rest = memoryview(content)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_directory(path: Path) -> None:
-    """Make names in the directory durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def ensure_private_directory(path: Path) -> None:
-    """Make the directory with mode 0700, parents too.
+def ensure_private_directory(path: str | os.PathLike[str]) -> None:
+    """Make the directory, and the missing ones above it, for this user alone (0700). One that exists keeps its mode.
 
     Raises:
-        RefusedError: something else stands there, or a symbolic link.
+        RefusedError: the path is a symbolic link or no directory, or others may write to the directory that is there.
+        OSError: it cannot be made.
     """
+    directory = Path(path)
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except FileExistsError as problem:
-        raise RefusedError("not-a-directory", f"{path} is not a directory.", subject=str(path)) from problem
-    if path.is_symlink():
-        raise RefusedError("symlinked-directory", f"{path} is a symbolic link.", subject=str(path), next_step="Remove the link.")
+        found = directory.lstat()
+    except FileNotFoundError:
+        _make_private(directory)
+        found = directory.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise RefusedError(
+            "not-a-directory",
+            f"{directory} is a {_kind(found.st_mode)}, not a directory.",
+            subject=str(directory),
+            next_step="Move it away, or name another place.",
+        )
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise RefusedError(
+            "directory-not-private",
+            f"Others may write to {directory}.",
+            subject=str(directory),
+            next_step=f"Run `chmod go-w {directory}` if that was not meant.",
+        )
 
 
-def open_regular(path: Path) -> int:
-    """A descriptor for reading a regular file; links, pipes and devices are never opened for real.
+def open_regular(path: str | os.PathLike[str]) -> int:
+    """Open a regular file for reading and return its descriptor. Neither follows a final link nor waits on a pipe.
 
     Raises:
-        UsageError: there is no such file.
-        DamagedError: it is something else, which is named, or it cannot be read.
+        NotRegularFileError: the path names a link, directory, pipe, socket or device.
+        OSError: it does not exist or may not be read.
     """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError as problem:
-        raise UsageError("no-file", f"There is no file {path}.", subject=str(path)) from problem
+        descriptor = os.open(path, flags)
     except OSError as problem:
-        kind = "a symbolic link" if path.is_symlink() else f"not readable ({problem.strerror})"
-        raise DamagedError("not-regular", f"{path} is {kind}.", subject=str(path), next_step="A regular file is expected.") from problem
+        # ELOOP and EMLINK tell a link, ENXIO a socket or a device without a driver.
+        if problem.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
+            mode = os.lstat(path).st_mode
+            if not stat.S_ISREG(mode):
+                raise NotRegularFileError(path, _kind(mode)) from problem
+        raise
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
-        raise DamagedError("not-regular", f"{path} is {kind_of(mode)}.", subject=str(path), next_step="A regular file is expected.")
+        raise NotRegularFileError(path, _kind(mode))
     return descriptor
 
 
-def kind_of(mode: int) -> str:
-    """The kind of a file in words."""
-    kinds = (
-        (stat.S_ISDIR, "a directory"),
-        (stat.S_ISFIFO, "a pipe"),
-        (stat.S_ISSOCK, "a socket"),
-        (stat.S_ISCHR, "a device"),
-        (stat.S_ISBLK, "a device"),
-        (stat.S_ISLNK, "a symbolic link"),
-    )
-    return next((words for test, words in kinds if test(mode)), "a regular file")
+def sync_directory(path: str | os.PathLike[str]) -> None:
+    """Make the names in a directory durable. File systems that cannot sync a directory are passed over.
 
-
-def filesystem_kind(path: Path) -> FilesystemKind:
-    """The file system under a path, from the kernel's mount table; elsewhere than on Linux it counts as local."""
-    if not sys.platform.startswith("linux"):
-        return FilesystemKind("unknown", local=True, watchable=True)
+    Raises:
+        OSError: the disk failed.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        wanted = os.path.realpath(path)
-        table = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+        os.fsync(descriptor)
+    except OSError as problem:
+        if problem.errno not in _NO_DIRECTORY_SYNC:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _write_temporary(directory: Path, content: bytes, mode: int) -> Path:
+    temporary = directory / f".trainflow-{secrets.token_hex(8)}.tmp"
+    _write_new(temporary, content, mode)
+    return temporary
+
+
+def _write_new(path: Path, content: bytes, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            if mode != 0o600:
+                os.fchmod(descriptor, mode)
+            rest = memoryview(content)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _make_private(directory: Path) -> None:
+    for parent in reversed([d for d in directory.parents if not d.exists()]):
+        parent.mkdir(mode=0o700, exist_ok=True)
+    directory.mkdir(mode=0o700, exist_ok=True)
+
+
+_KINDS: Final = {
+    stat.S_IFREG: "regular file",
+    stat.S_IFDIR: "directory",
+    stat.S_IFLNK: "symbolic link",
+    stat.S_IFIFO: "named pipe",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "character device",
+    stat.S_IFBLK: "block device",
+}
+
+
+def _kind(mode: int) -> str:
+    return _KINDS.get(stat.S_IFMT(mode), "special file")
+
+
+_LOCAL: Final = re.compile(
+    "apfs|bcachefs|btrfs|devtmpfs|erofs|exfat|ext[234]|f2fs|fuseblk|hfs|iso9660|jfs|msdos|nilfs2|ntfs3|overlay|ramfs"
+    "|reiserfs|rootfs|squashfs|tmpfs|ubifs|ufs|vfat|xfs|zfs"
+)
+_LOCAL_BUT_SILENT: Final = frozenset({"overlay", "fuseblk"})
+_OCTAL: Final = re.compile(r"\\([0-7]{3})")
+_MOUNTS: Final = Path("/proc/self/mountinfo")
+
+
+def filesystem_kind(path: str | os.PathLike[str], *, mounts: Path = _MOUNTS) -> FilesystemKind:
+    """The file system that a path is on, or would be on if it was made; links are followed.
+
+    Read from the kernel's mount table (proc(5), mountinfo): the longest mount point above the path, the last of several
+    at one point. Where there is no such table (macOS) the answer is `unknown` and taken for a local disk.
+    """
+    try:
+        table = os.fsdecode(mounts.read_bytes())
     except OSError:
-        return FilesystemKind("unknown", local=True, watchable=True)
-    best, name = -1, "unknown"
-    for row in table.splitlines():
-        left, _, right = row.partition(" - ")
-        fields = left.split(" ")
-        if len(fields) < 5 or not right:
+        return FilesystemKind(name="unknown", local=True, watchable=True)
+    place = os.path.realpath(path).rstrip("/") + "/"
+    name, longest = "unknown", -1
+    for line in table.split("\n"):
+        front, _, back = line.partition(" - ")
+        fields = front.split(" ")
+        if len(fields) < 6 or not back:
             continue
-        point = fields[4].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
-        inside = wanted == point or wanted.startswith(point.rstrip("/") + "/")
-        if inside and len(point) >= best:
-            best, name = len(point), right.split(" ")[0]
-    network = any(name.startswith(prefix) for prefix in _NETWORK)
-    return FilesystemKind(name, local=not network, watchable=not network and name != "overlay")
+        point = _OCTAL.sub(lambda code: chr(int(code[1], 8)), fields[4]).rstrip("/") + "/"
+        if len(point) >= longest and place.startswith(point):
+            name, longest = back.split(" ", 1)[0], len(point)
+    local = _LOCAL.fullmatch(name) is not None
+    return FilesystemKind(name=name, local=local, watchable=local and name not in _LOCAL_BUT_SILENT)

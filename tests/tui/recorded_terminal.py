@@ -1,4 +1,4 @@
-"""A terminal for tests: everything an app writes is kept and drawn by a terminal emulator, as an operator would see it."""
+"""A terminal for tests: what an app writes is kept, and drawn by a terminal emulator as an operator would see it."""
 
 from __future__ import annotations
 
@@ -51,10 +51,21 @@ class RecordedTerminal:
 
     @property
     def rows(self) -> list[str]:
+        self._draw()
+        return list(self._screen.display)
+
+    @property
+    def picture(self) -> list[list[tuple]]:
+        """Every cell with its colours and attributes."""
+        self._draw()
+        return [
+            [tuple(self._screen.buffer[y][x]) for x in range(self._screen.columns)] for y in range(self._screen.lines)
+        ]
+
+    def _draw(self) -> None:
         for chunk in self._driver.written[self._fed :]:
             self._stream.feed(chunk)
         self._fed = len(self._driver.written)
-        return list(self._screen.display)
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""The table patches itself: what the terminal shows is what a table drawn anew would show, for a fraction of the bytes."""
+"""The table patches itself: the terminal shows what a table drawn anew would show, for a fraction of the bytes."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ async def test_a_change_outside_the_view_sends_nothing():
         assert any("0.73" in line for line in terminal.rows)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(5))
 async def test_after_any_history_the_terminal_shows_what_a_full_repaint_shows(seed):
     chance = random.Random(seed)
     app = TableApp()
     size = (chance.choice([50, 80, 120]), 16)
     async with recorded(app, size) as terminal:
         rows: list[Row] = []
-        for _ in range(12):
+        for _ in range(8):
             for _ in range(chance.randrange(5)):
                 rows.insert(
                     chance.randrange(len(rows) + 1),
@@ -125,11 +125,11 @@ async def test_after_any_history_the_terminal_shows_what_a_full_repaint_shows(se
             if chance.random() < 0.4:
                 await terminal.pilot.press(chance.choice("jkgG"))
             await terminal.settle()
-            patched = terminal.rows
+            patched = terminal.picture
             app.table.notify_style_update()
             app.refresh(layout=True)
             await terminal.settle()
-            assert terminal.rows == patched
+            assert terminal.picture == patched
             for index, shown in enumerate(rows):
                 assert app.table.get_row_at(index) == list(shown.cells)
 
@@ -210,6 +210,10 @@ async def test_columns_may_change_and_rows_with_them():
         assert "Other" in terminal.rows[0]
         assert "only" in terminal.rows[1]
         assert "Loss" not in "".join(terminal.rows)
+        app.table.show_rows(COLUMNS, [])
+        await terminal.settle()
+        assert terminal.rows[0].rstrip().endswith("At")
+        assert terminal.rows[0].index("At") == 80 - 9
 
 
 async def test_rows_beyond_the_limit_are_counted_not_drawn():

@@ -39,6 +39,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     answered_at: str | None
     answered_by: str | None
     position: int
+    """From 1 in QUESTIONS.md; 0 for one that a command asked."""
+    provisional: bool = False
+    """Taken while the file was still being edited."""
 
 
 def ask(ledger: Ledger, *, task: str, title: str, body: str, blocking: bool, actor: Actor, direction: str = "to-human") -> Question:
@@ -122,5 +125,6 @@ def blocking_open(ledger: Ledger) -> list[Question]:
 
 def _question(row: tuple[object, ...]) -> Question:
     fields = dict(zip(Question.__struct_fields__, row, strict=True))
-    fields["blocking"] = bool(fields["blocking"])
+    for name in ("blocking", "provisional"):
+        fields[name] = bool(fields[name])
     return Question(**fields)  # type: ignore[arg-type]

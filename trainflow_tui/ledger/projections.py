@@ -147,8 +147,14 @@ def _question_asked(cursor: Cursor, event: Event) -> None:
             "asked_at": event.at,
             "by": p.get("by", event.actor.label),
             "position": p.get("position", 0),
+            "provisional": int(p.get("provisional", False)),
         },
     )
+
+
+def _question_settled(cursor: Cursor, event: Event) -> None:
+    p = event.payload
+    cursor.execute("UPDATE question SET provisional = 0 WHERE task = ? AND id = ?", (p["task"], p["id"]))
 
 
 def _question_answered(cursor: Cursor, event: Event) -> None:
@@ -227,6 +233,7 @@ PROJECTIONS: Final[dict[str, Callable[[Cursor, Event], None]]] = {
     "guidance.removed": _guidance_removed,
     "receipt.added": _receipt_added,
     "question.asked": _question_asked,
+    "question.settled": _question_settled,
     "question.answered": _question_answered,
     "question.withdrawn": _question_withdrawn,
     "approval.requested": _approval_requested,

@@ -48,7 +48,7 @@ CREATE INDEX receipt_item ON receipt (task, item, seq);
 CREATE TABLE question (
   task TEXT NOT NULL, id TEXT NOT NULL, direction TEXT NOT NULL, title TEXT NOT NULL, body TEXT NOT NULL,
   blocking INTEGER NOT NULL, state TEXT NOT NULL, version TEXT NOT NULL, asked_at TEXT NOT NULL, by TEXT NOT NULL,
-  answer TEXT, answered_at TEXT, answered_by TEXT, position INTEGER NOT NULL DEFAULT 0,
+  answer TEXT, answered_at TEXT, answered_by TEXT, position INTEGER NOT NULL DEFAULT 0, provisional INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (task, id)
 );
 CREATE TABLE approval (
@@ -71,9 +71,9 @@ CREATE TABLE node (
 
 PLAIN: Final = """
 CREATE TABLE human_file (
-  task TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, fingerprint TEXT NOT NULL DEFAULT '',
-  sha256 TEXT NOT NULL DEFAULT '', detail TEXT NOT NULL DEFAULT '', scans_since_hash INTEGER NOT NULL DEFAULT 0,
-  scanned_at TEXT NOT NULL, warnings TEXT NOT NULL DEFAULT '[]',
+  task TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, last TEXT NOT NULL DEFAULT '',
+  sha256 TEXT NOT NULL DEFAULT '', detail TEXT NOT NULL DEFAULT '', scanned_at TEXT NOT NULL,
+  hints TEXT NOT NULL DEFAULT '[]',
   PRIMARY KEY (task, name)
 );
 CREATE TABLE lease (

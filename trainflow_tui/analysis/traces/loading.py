@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from trainflow_tui.analysis.traces import columns
-from trainflow_tui.analysis.traces.columns import QUOTED, TIME_READINGS, TimeReading
+from trainflow_tui.analysis.traces.columns import REWRITTEN, TIME_READINGS, RowSchema, TimeReading
 from trainflow_tui.analysis.traces.pieces import Piece
 from trainflow_tui.analysis.traces.salvage import Salvage, fragments, salvage
 
@@ -75,12 +75,13 @@ class PieceOutcome:
 class PieceLoader:
     """A slot, a DuckDB cursor and what is needed to turn the slot's text into a part. Used by one thread at a time."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, reading: TimeReading) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, reading: TimeReading, schema: RowSchema) -> None:
         self._slot = JsonSlot()
         self._final = False
         self._rest: bytes | None = None
         self._cursor = connection.cursor()
         self._reading = reading
+        self._schema = schema
         self._spare: JsonSlot | None = None
 
     def interrupt(self) -> None:
@@ -108,15 +109,17 @@ class PieceLoader:
         outcome = PieceOutcome()
         reading = self._load_whole()
         if reading is None:
-            reading = QUOTED
+            reading = REWRITTEN
             outcome.damaged = True
             text = self._slot.read()[1:-1] if self._rest is None else self._rest
             self._load_salvaged(memoryview(text), outcome, on_event)
-        for category, complete, verdict, events, total_ns, empty in self._all(columns.category_counts(_TABLE, reading)):
+        for category, complete, verdict, events, total_ns, empty in self._all(
+            columns.category_counts(_TABLE, reading, self._schema)
+        ):
             outcome.not_events += empty
             if events > empty:
                 outcome.counts[category, complete, verdict] = (events - empty, int(total_ns))
-        outcome.rows = self._all(columns.copy_rows(_TABLE, reading, str(part)))[0][0]
+        outcome.rows = self._all(columns.copy_rows(_TABLE, reading, self._schema, str(part)))[0][0]
         if outcome.rows:
             outcome.part = str(part)
         else:
@@ -127,9 +130,9 @@ class PieceLoader:
         """Load the slot with the fastest reading that is exact; None if its text is no JSON array of events."""
         first = TIME_READINGS.index(self._reading)
         for reading in TIME_READINGS[first:]:
-            slot = self._quoted(self._slot.read()) if reading.quotes_numbers else self._slot
+            slot = self._rewritten(self._slot.read()) if reading.rewrites else self._slot
             try:
-                self._create(columns.source_table(slot.path, reading, slot.size_bytes))
+                self._create(columns.source_table(slot.path, reading, self._schema, slot.size_bytes))
             except duckdb.InterruptException:
                 raise
             except duckdb.Error:
@@ -141,8 +144,8 @@ class PieceLoader:
 
     def _load_salvaged(self, text: memoryview, outcome: PieceOutcome, on_event: Callable[[], None]) -> None:
         """Load what can be had of a damaged piece: stretches that parse as they are, the others event by event."""
-        empty = self._quoted(b"[]")
-        self._create(columns.source_table(empty.path, QUOTED, empty.size_bytes))
+        empty = self._rewritten(b"[]")
+        self._create(columns.source_table(empty.path, REWRITTEN, self._schema, empty.size_bytes))
         marks = fragments(text)
         index, last = 0, len(marks) - 1
         while index < last:
@@ -166,10 +169,10 @@ class PieceLoader:
             outcome.cut_suspect |= saved.array_ended or (saved.last_bad and index == last and not self._final)
 
     def _insert(self, array: bytes) -> bool:
-        slot = self._quoted(array)
+        slot = self._rewritten(array)
         try:
             self._cursor.execute(
-                f"INSERT INTO {_TABLE} FROM {columns.source_table(slot.path, QUOTED, slot.size_bytes)}"
+                f"INSERT INTO {_TABLE} FROM {columns.source_table(slot.path, REWRITTEN, self._schema, slot.size_bytes)}"
             )
         except duckdb.InterruptException:
             raise
@@ -180,9 +183,9 @@ class PieceLoader:
     def _create(self, source: str) -> None:
         self._cursor.execute(f"CREATE OR REPLACE TEMP TABLE {_TABLE} AS FROM {source}")
 
-    def _quoted(self, array: bytes) -> JsonSlot:
+    def _rewritten(self, array: bytes) -> JsonSlot:
         self._spare = self._spare or JsonSlot()
-        self._spare.write(columns.quote_times(array))
+        self._spare.write(columns.with_nanoseconds(array))
         return self._spare
 
     def _all(self, sql: str) -> list[tuple[Any, ...]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from trainflow_tui.analysis.traces.categories import DEVICE_CATEGORIES, LEGACY_CATEGORIES, is_known
-from trainflow_tui.analysis.traces.columns import TimeReading, likely_reading
+from trainflow_tui.analysis.traces.columns import ALL_ROWS, RowSchema, TimeReading, likely_reading
 from trainflow_tui.analysis.traces.loading import PieceLoader, PieceOutcome, connect
 from trainflow_tui.analysis.traces.pieces import EventArray, not_a_trace
 from trainflow_tui.analysis.traces.records import CategoryCount, IngestResult, TraceQuality
@@ -57,6 +57,7 @@ def ingest(
     stream: BinaryStream,
     destination: Path,
     *,
+    schema: RowSchema = ALL_ROWS,
     piece_bytes: int = PIECE_BYTES,
     workers: int = 1,
     total_bytes: int | None = None,
@@ -72,6 +73,7 @@ def ingest(
         stream: JSON text, plain or gzip. Read forwards; only a file that misleads the quick cut is read twice, and a
             stream that cannot seek then keeps what the first reading saved.
         destination: where the parts go. The caller makes it visible (rename) when the call has returned.
+        schema: which events become rows with which columns; `DEVICE_ROWS` where one hot-spot table is all that is wanted.
         piece_bytes: text that is parsed at a time.
         workers: threads that parse; DuckDB parses without Python's lock.
         total_bytes: size of the source, for `on_progress` only.
@@ -82,7 +84,7 @@ def ingest(
         DamagedError: the stream holds no trace; says why.
         IngestCancelledError: `cancelled` said so.
     """
-    job = _Ingest(destination, piece_bytes, workers, total_bytes, on_progress, cancelled or (lambda: False))
+    job = _Ingest(destination, schema, piece_bytes, workers, total_bytes, on_progress, cancelled or (lambda: False))
     seekable = getattr(stream, "seekable", lambda: False)()
     origin = stream.tell() if seekable else 0  # type: ignore[attr-defined]
     try:
@@ -110,6 +112,7 @@ class _Running:
 @dataclass(slots=True)
 class _Ingest:
     destination: Path
+    schema: RowSchema
     piece_bytes: int
     workers: int
     total_bytes: int | None
@@ -130,7 +133,7 @@ class _Ingest:
         loaders: list[PieceLoader] = []
         try:
             for _ in range(self.workers + 1):  # one is filled while the others parse
-                loaders.append(PieceLoader(connection, reading))
+                loaders.append(PieceLoader(connection, reading, self.schema))
             yield loaders
         finally:
             for loader in loaders:

@@ -48,8 +48,8 @@ class Attempts:
         if self._last_step is not None:
             self._begin_next()
 
-    def stepped(self, line: int, step: int, text: str, *, total_steps: int | None = None) -> LogEvent | None:
-        """A record of `step` was read from `text`. A lower step than before begins an attempt, unless it repeats a line.
+    def stepped(self, line: int, step: int, text: str, *, total_steps: object = None) -> LogEvent | None:
+        """A record of `step` was read from `text`. A lower step begins an attempt, unless it repeats a recent line.
 
         With another total it is another run written to the same file: counted apart, and nothing was lost.
         """
@@ -63,7 +63,7 @@ class Attempts:
                 fields: dict[str, object] = {"reason": f"step {last} -> {step}", "attempt": self.number}
                 event = LogEvent(type="new_attempt", line=line, fields=fields)
         self._last_step = step
-        self._total_steps = total_steps
+        self._total_steps = total_steps if isinstance(total_steps, int) else None
         self._recent.append(text)
         return event
 

@@ -89,8 +89,7 @@ class JsonLinesAdapter:
         if "current_steps" in entry:
             self.framework = "llamafactory"
             values |= _llamafactory(entry)
-        total = values.get("total_steps")
-        boundary = self._attempts.stepped(line, int(step), text, total_steps=total if isinstance(total, int) else None)
+        boundary = self._attempts.stepped(line, int(step), text, total_steps=values.get("total_steps"))
         items: list[Item] = [] if boundary is None else [boundary]
         losses = {name: _number(value) for name, value in entry.items() if "loss" in name}
         items.append(
@@ -104,7 +103,10 @@ class JsonLinesAdapter:
                 other=other or msgspec.UNSET,
             )
         )
-        bad = [name for name in (*losses, *_GRAD_NORM_NAMES) if not _finite(entry.get(name))]
+        bad = [name for name, value in losses.items() if value is not None and not math.isfinite(value)]
+        grad_norm = values.get("grad_norm")
+        if isinstance(grad_norm, float) and not math.isfinite(grad_norm):
+            bad.append(next(name for name in _GRAD_NORM_NAMES if name in entry))
         if bad:
             items.append(LogEvent(type="non_finite", line=line, fields={"fields": bad}))
         return items
@@ -155,11 +157,6 @@ def _number(value: object) -> float | None:
     return None
 
 
-def _finite(value: object) -> bool:
-    number = _number(value)
-    return number is None or math.isfinite(number)
-
-
 def _first_number(entry: dict[str, object], names: tuple[str, ...]) -> float | None:
     return next((number for name in names if (number := _number(entry.get(name))) is not None), None)
 
@@ -169,13 +166,16 @@ def _values(entry: dict[str, object]) -> tuple[dict[str, Value], dict[str, float
     other: dict[str, float | str] = {}
     for name, value in entry.items():
         canonical = _CANONICAL.get(name)
-        number = _number(value)
-        if canonical in _TEXTS:
+        if value is None:
+            if canonical == "lr":
+                values["lr"] = None
+        elif canonical in _TEXTS:
             values[canonical] = str(value)[:200]
         elif canonical is not None:
-            if number is not None or canonical == "lr":
-                values[canonical] = value if isinstance(value, int) else number
-        elif number is not None and name not in _USED and "loss" not in name:
+            number = value if type(value) is int else _number(value)
+            if number is not None:
+                values[canonical] = number
+        elif name not in _USED and "loss" not in name and (number := _number(value)) is not None:
             other[name] = number
     return values, other
 

@@ -35,22 +35,19 @@ def candidate_lines(block: bytes, markers: Sequence[bytes]) -> list[tuple[int, b
     """The lines of `block` that hold any of the markers, with their index in the block, in order.
 
     `block` is whole lines. Searching the block once for each marker costs about 35 ns a marker and line of 80 bytes; a
-    test of each line costs ten times that. The marker that most lines hold comes first: the others are looked for only
-    between the lines that it found.
+    test of each line costs ten times that. Put the marker first that most lines hold in a log full of records.
     """
+    if block.count(markers[0]) * 2 > block.count(b"\n"):
+        return _dense(block, markers)
     found: dict[int, int] = {}
-    gaps = [(0, len(block))]
-    for place, marker in enumerate(markers):
-        for low, high in gaps:
-            at = block.find(marker, low, high)
-            while at >= 0:
-                end = block.find(b"\n", at, high)
-                if end < 0:
-                    end = high
-                found[block.rfind(b"\n", low, at) + 1 or low] = end
-                at = block.find(marker, end, high)
-        if place == 0:
-            gaps = _gaps(found, len(block))
+    for marker in markers:
+        at = block.find(marker)
+        while at >= 0:
+            end = block.find(b"\n", at)
+            if end < 0:
+                end = len(block)
+            found[block.rfind(b"\n", 0, at) + 1] = end
+            at = block.find(marker, end)
     lines: list[tuple[int, bytes]] = []
     index = counted = 0
     for start in sorted(found):
@@ -60,25 +57,30 @@ def candidate_lines(block: bytes, markers: Sequence[bytes]) -> list[tuple[int, b
     return lines
 
 
-def _gaps(found: dict[int, int], size: int) -> list[tuple[int, int]]:
-    """The ranges of whole lines between the found ones, which come in ascending order."""
-    gaps: list[tuple[int, int]] = []
-    low = 0
-    for start, end in found.items():
-        if start > low:
-            gaps.append((low, start))
-        low = end + 1
-    if low < size:
-        gaps.append((low, size))
-    return gaps
+def _dense(block: bytes, markers: Sequence[bytes]) -> list[tuple[int, bytes]]:
+    """The same for a block where most lines hold the first marker: only the others are searched for the rest."""
+    first, *rest = markers
+    places: list[int] = []
+    others: list[bytes] = []
+    lines: list[tuple[int, bytes]] = []
+    for index, line in enumerate(block.split(b"\n")):
+        if first in line:
+            lines.append((index, line))
+        elif line:
+            places.append(index)
+            others.append(line)
+    if others and rest:
+        lines += [(places[index], line) for index, line in candidate_lines(b"\n".join(others), rest)]
+        lines.sort()
+    return lines
 
 
 class BlockReader:
     """Blocks of whole lines from a binary stream; afterwards `tail` holds what stands behind the last newline.
 
     NUL bytes at the start of the stream are counted and skipped: a hole left by a writer that went on at its old offset
-    after the file had been truncated. A line longer than `MAX_LINE_BYTES` is cut to one byte more than that, which tells
-    the reader of the line that there was more.
+    after the file had been truncated. A line longer than `MAX_LINE_BYTES` is cut to one byte more than that, so that
+    whoever reads the line sees that there was more.
     """
 
     def __init__(self, stream: BinaryIO) -> None:

@@ -41,19 +41,10 @@ def _milliseconds(text: str) -> float:
         return float(text) / 1000
 
 
-def _float_or_none(text: str) -> float | None:
-    return None if text.strip() == "None" else float(text)
-
-
 _MEMORY = re.compile(r"\s*([\d.]+)(Gi?B)/([\d.]+)\2/([\d.]+)\2/([\d.]+)%\s*")
 
 
-def read_hip_memory(text: str) -> Values:
-    """Used, free and total memory in the printed unit and the used fraction, from Primus' four-part field.
-
-    Raises:
-        ValueError: the text has another shape.
-    """
+def _hip_memory(text: str) -> Values:
     match = _MEMORY.fullmatch(text)
     if match is None:
         raise ValueError(text)
@@ -97,38 +88,73 @@ FIELDS: dict[str, FieldRule] = {
     "gloabl batch size": _BATCH,
     "loss scale": FieldRule("loss_scale", float),
     "grad norm": FieldRule("grad_norm", float),
-    "num zeros": FieldRule("num_zeros", _float_or_none),
-    "params norm": FieldRule("params_norm", _float_or_none),
+    "num zeros": FieldRule("num_zeros", float),
+    "params norm": FieldRule("params_norm", float),
     "actual seqlen": FieldRule("actual_seqlen", int),
     "number of skipped iterations": FieldRule("skipped_iterations", int),
     "number of nan iterations": FieldRule("nan_iterations", int),
 }
 
 
+def printed_name(printed: str) -> str:
+    """The name of a field without its blanks and capitals."""
+    return " ".join(printed.lower().split())
+
+
 def field_rule(printed: str) -> FieldRule:
-    """The rule for a field as it is printed. Names that speak of a loss are loss terms; unknown ones are kept as other."""
-    name = " ".join(printed.lower().split())
+    """The rule for a field as it is printed. A name that speaks of a loss is a loss term, an unknown one is `other`."""
+    name = printed_name(printed)
     rule = FIELDS.get(name)
     if rule is not None:
         return rule
-    if "loss" in name:
-        return FieldRule(printed.strip(), float, kind="loss")
-    return FieldRule(printed.strip(), float, kind="other")
+    return FieldRule(printed.strip(), float, kind="loss" if "loss" in name else "other")
+
+
+class DamagedLineError(ValueError):
+    """A line that begins like a record and is not one whole record."""
+
+
+def read_field(
+    rule: FieldRule, raw: str, values: Values, losses: dict[str, float], other: dict[str, float | str]
+) -> None:
+    """Read one field into the dictionary that its rule names.
+
+    Raises:
+        DamagedLineError: a known field is no number, no `None` and no pair of numbers.
+    """
+    try:
+        if rule.kind == "loss":
+            losses[rule.canonical] = float(raw)
+        elif rule.kind == "value":
+            values[rule.canonical] = None if raw.strip() == "None" else rule.convert(raw)
+        elif rule.kind == "several":
+            values.update(_hip_memory(raw))
+        else:
+            other[rule.canonical] = _number_or_text(raw)
+    except ValueError:
+        values.update(_pair(rule, raw))
+
+
+def _number_or_text(raw: str) -> float | str:
+    try:
+        return float(raw)
+    except ValueError:
+        return raw.strip()[:200]
 
 
 _AVERAGE = re.compile(r"\s*(\S+)\s*(?:/\s*(\S+)|\(avg\s+([^)\s]+)\))\s*")
+_LONGEST_PAIR = 100  # the pattern is quadratic in the length of a hostile text
 
 
-def read_pair(rule: FieldRule, text: str) -> Values:
-    """The two numbers of `13100.0/13240.9` or `579.4 (avg 573.6)`: this step and the average.
-
-    Raises:
-        ValueError: the text is no such pair, or the field has no average.
-    """
-    match = _AVERAGE.fullmatch(text) if len(text) <= 100 else None
-    if match is None or rule.average is None:
-        raise ValueError(text)
-    return {rule.canonical: rule.convert(match[1]), rule.average: rule.convert(match[2] or match[3])}
+def _pair(rule: FieldRule, raw: str) -> Values:
+    """The two numbers of `13100.0/13240.9` or `579.4 (avg 573.6)`: this step and the average."""
+    match = _AVERAGE.fullmatch(raw) if rule.average and len(raw) <= _LONGEST_PAIR else None
+    if match is not None and rule.average:
+        try:
+            return {rule.canonical: rule.convert(match[1]), rule.average: rule.convert(match[2] or match[3])}
+        except ValueError:
+            pass
+    raise DamagedLineError(f"{rule.canonical!r} is no number, {raw.strip()[:60]!r}")
 
 
 _AUXILIARY_WORDS = ("balanc", "mtp", "sop", "z_loss", "z loss", "aux")

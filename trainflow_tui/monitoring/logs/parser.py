@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
 
 from trainflow_tui.errors import UsageError
 from trainflow_tui.monitoring.logs.adapter import LogAdapter
@@ -25,28 +24,25 @@ ADAPTERS: dict[str, Callable[[AttemptState | None], LogAdapter]] = {
 DECISIVE_RECORDS = 32
 """With records from several adapters, the choice falls when one of them has this many."""
 
-Placed: TypeAlias = tuple[int, Item]
-"""An item and the number of the line that it comes from."""
-
 
 class _Reader:
     """One adapter on trial or in use, and what it has found and not yet given out."""
 
     def __init__(self, adapter: LogAdapter) -> None:
         self.adapter = adapter
-        self.held: list[Placed] = []
+        self.held: list[Item] = []
 
-    def drain(self) -> list[Placed]:
+    def drain(self) -> list[Item]:
         held, self.held = self.held, []
         return held
 
     @property
     def records(self) -> int:
-        return sum(isinstance(item, MetricRecord) for _, item in self.held)
+        return sum(isinstance(item, MetricRecord) for item in self.held)
 
     @property
     def tells_failure(self) -> bool:
-        return any(isinstance(item, LogEvent) and item.type in FAILURES for _, item in self.held)
+        return any(isinstance(item, LogEvent) and item.type in FAILURES for item in self.held)
 
 
 class LogParser:
@@ -88,22 +84,33 @@ class LogParser:
         """The number of the line that comes next, from 1."""
         return self._line
 
-    def feed(self, block: bytes) -> list[Placed]:
+    def feed(self, block: bytes) -> list[Item]:
         """Read whole lines, each with its newline, and give out what they and the lines held back before them hold."""
         names = (marker for reader in self._readers for marker in reader.adapter.markers)
         markers = tuple(dict.fromkeys((b"loss", *names)))
+        is_plain = not any(byte in block for byte in (b"\0", b"\x1b", b"\r"))
         for index, raw in candidate_lines(block, markers):
-            self._feed_line(self._line + index, raw)
+            if len(raw) > MAX_LINE_BYTES:
+                self._cut_line(self._line + index)
+            elif is_plain:
+                self._feed_text(self._line + index, raw.decode("utf-8", "replace"))
+                continue
+            for segment in clean_segments(raw):
+                self._feed_text(self._line + index, segment)
         self._line += block.count(b"\n")
         if not self._decided:
             self._choose()
         return self._readers[0].drain() if self._decided else []
 
-    def feed_lines(self, lines: Sequence[tuple[int, bytes]]) -> list[Placed]:
-        """Like `feed`, for lines with their byte offsets as the tailer gives them, without newlines."""
+    def feed_lines(self, lines: Sequence[tuple[int, bytes]]) -> list[Item]:
+        """Like `feed`, for lines with their byte offsets as the tailer gives them, without newlines.
+
+        The line number of an item less `next_line` before the call is its index in `lines`, negative where it was held
+        back from an earlier call.
+        """
         return self.feed(b"".join(line + b"\n" for _, line in lines))
 
-    def finish(self, tail: bytes) -> tuple[list[Placed], bool]:
+    def finish(self, tail: bytes) -> tuple[list[Item], bool]:
         """End of the file: what is still held back or stands in a last line that is complete without its newline.
 
         The second value says whether `tail` was taken.
@@ -113,25 +120,23 @@ class LogParser:
             for reader in self._readers:
                 if reader.adapter.is_whole(segment):
                     taken = True
-                    reader.held.extend((self._line, item) for item in reader.adapter.feed(self._line, segment))
+                    reader.held.extend(reader.adapter.feed(self._line, segment))
         if not self._decided:
             self._choose(at_end=True)
         return (self._readers[0].drain() if self._decided else []), taken
 
-    def _feed_line(self, line: int, raw: bytes) -> None:
-        for segment in clean_segments(raw):
-            found = False
-            for reader in self._readers:
-                items = reader.adapter.feed(line, segment)
-                if items:
-                    found = True
-                    reader.held.extend([(line, item) for item in items])
-            if not found and "loss" in segment:
-                self.unparsed_suspicious += 1
-        if len(raw) > MAX_LINE_BYTES:
-            cut = RejectedLine(line=line, reason="longer than 1 MiB: only its start was read")
-            for reader in self._readers:
-                reader.held.append((line, cut))
+    def _feed_text(self, line: int, text: str) -> None:
+        found = False
+        for reader in self._readers:
+            if items := reader.adapter.feed(line, text):
+                reader.held += items
+                found = True
+        if not found and "loss" in text:
+            self.unparsed_suspicious += 1
+
+    def _cut_line(self, line: int) -> None:
+        for reader in self._readers:
+            reader.held.append(RejectedLine(line=line, reason="longer than 1 MiB: only its start was read"))
 
     def _choose(self, *, at_end: bool = False) -> None:
         """Settle on the adapter with the most records, if the choice is clear or no more lines will come."""

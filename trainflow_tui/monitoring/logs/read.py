@@ -62,9 +62,9 @@ def _read(stream: BinaryIO, name: str, adapter: str | None) -> LogRead:
     blocks = BlockReader(stream)
     items: list[Item] = []
     for block in blocks:
-        items.extend(item for _, item in parser.feed(block))
+        items.extend(parser.feed(block))
     rest, taken = parser.finish(blocks.tail)
-    items.extend(item for _, item in rest)
+    items.extend(rest)
     chosen = parser.adapter
     if chosen is None:
         raise DamagedError(

@@ -10,7 +10,7 @@ import msgspec
 
 SCHEMA = "log-read/1"
 
-Value: TypeAlias = bool | int | float | str | None | list[float]
+Value: TypeAlias = bool | int | float | str | list[float] | None
 """One metric as the line gives it. Non-finite floats stay floats here; None is "the line says it does not know"."""
 
 
@@ -27,7 +27,7 @@ class MetricRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     step: int | None
     attempt: int = 1
     """From 1; the next one begins where a checkpoint is loaded again or the step goes back."""
-    loss: float | None | msgspec.UnsetType = msgspec.UNSET
+    loss: float | msgspec.UnsetType | None = msgspec.UNSET
     losses: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
     values: dict[str, Value]
     other: dict[str, float | str] | msgspec.UnsetType = msgspec.UNSET
@@ -43,7 +43,7 @@ class AuxRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class LogEvent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Something that happened, with the fields that belong to its type (`resume{step, attempt}`, `signal{signal}` …)."""
+    """Something that happened, with the fields of its type: `resume{step, attempt}`, `signal{signal}` …."""
 
     type: str
     line: int | None = None
@@ -114,7 +114,7 @@ Item: TypeAlias = MetricRecord | AuxRecord | LogEvent | RejectedLine
 
 
 def to_json_value(value: object) -> object:
-    """The same value with non-finite floats as the strings `NaN`, `Infinity`, `-Infinity`, which strict JSON can carry."""
+    """The same value with non-finite floats as the strings `NaN`, `Infinity`, `-Infinity`: strict JSON has no other."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     if isinstance(value, Mapping):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -44,7 +45,7 @@ def lost_steps(records: Iterable[MetricRecord], events: Iterable[LogEvent]) -> t
         if event.type == "resume" and isinstance(step, int):
             resumed[event.fields.get("attempt")] = step
     attempts = sorted(spans)
-    pairs = zip(attempts, attempts[1:], strict=False)
+    pairs = pairwise(attempts)
     found = (_between(old, spans[old], new, spans[new], resumed.get(new)) for old, new in pairs)
     return tuple(entry for entry in found if entry is not None)
 

@@ -78,7 +78,8 @@ class PatchedTable(DataTable[Text]):
         self.left_out = max(0, len(rows) - MAX_ROWS)
         rows = tuple(rows[:MAX_ROWS])
         _check(columns, rows)
-        if tuple(columns) != self._shown_columns:
+        rebuilt = tuple(columns) != self._shown_columns
+        if rebuilt:
             self._set_columns(tuple(columns))
         before, self._shown_rows = self._shown_rows, rows
         dirty = _differences(before, rows)
@@ -90,7 +91,7 @@ class PatchedTable(DataTable[Text]):
                 self._data[RowKey(rows[index].key)] = self._cells_of(rows[index])
         if moved or dirty:
             self._update_count += 1  # part of every cache key of DataTable
-        if len(rows) != len(before):
+        if rebuilt or len(rows) != len(before):
             self._fit()
         if moved:
             self._follow_cursor(before, dirty)

@@ -1,0 +1,114 @@
+"""`trainflow trace`: add, list, hotspots."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from trainflow_tui.cli.frame import ATTENTION, Call, Noun, Reason, Reply
+from trainflow_tui.collaboration.identity import current_actor
+from trainflow_tui.monitoring import status, traces
+
+
+def quality_reasons(name: str, quality: Any) -> list[Reason]:
+    """What a reader has to know about a file that was not whole; a zero-length event is no damage."""
+    harmless = {"rows", "zero_duration", "notes", "cut_structurally"}
+    found = {k: v for k, v in msgspec.to_builtins(quality).items() if v and k not in harmless}
+    if not found:
+        return []
+    words = ", ".join(k.replace("_", " ") if v is True else f"{k.replace('_', ' ')} {v}" for k, v in found.items())
+    return [Reason("trace-damaged", f"{name} is damaged: {words}. What could be read is in the result.", name, ATTENTION)]
+
+
+@click.group(cls=Noun, help="Profiler traces: where the device's time went.")
+def trace() -> None:
+    """Traces."""
+
+
+@trace.command(help="Read profiler traces (PyTorch JSON, plain or gzip) into the workspace.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option("--task", default="", metavar="TASK")
+@click.option("--progress", type=click.Choice(["json"]), default=None, help="Bytes done, as JSON lines on standard error.")
+@click.pass_obj
+def add(call: Call, files: tuple[str, ...], task: str, progress: str | None) -> Reply:
+    """Add traces."""
+    workspace = call.open(create=True)
+    stopping: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
+    signal.signal(signal.SIGINT, lambda number, _: stopping.append(number))
+    rows, reasons, lines = [], call.created_reason(), []
+    for name in files:
+        row, new = traces.add_trace(
+            workspace,
+            Path(name).absolute(),
+            task=task,
+            actor=current_actor("cli"),
+            on_progress=_progress(name, progress),
+            cancelled=lambda: bool(stopping),
+        )
+        rows.append({"id": row.id, "file": row.path, "new": new, "summary": row.summary})
+        reasons += quality_reasons(Path(name).name, row.summary["quality"])
+        lines.append(f"{row.id}  {Path(name).name}{'' if new else '  (already here)'}")
+    return Reply(schema="trace-add/1", body={"traces": rows}, reasons=reasons, lines=lines)
+
+
+def _progress(name: str, wanted: str | None):  # type: ignore[no-untyped-def]
+    if wanted is None and not sys.stderr.isatty():
+        return None
+
+    def show(done: int, total: int | None) -> None:
+        if wanted == "json":
+            sys.stderr.write(json.dumps({"file": name, "done": done, "total": total}) + "\n")
+        else:
+            sys.stderr.write(f"\r{100 * done // max(1, total or 1):3d} % ")
+        sys.stderr.flush()
+
+    return show
+
+
+@trace.command("list", help="Ingested traces.")
+@click.pass_obj
+def list_(call: Call) -> Reply:
+    """List traces."""
+    rows = status.traces(call.open().ledger)
+    lines = [f"{r.id}  {r.added_at[:19]}  {r.path}" for r in rows] or ["No trace: trainflow trace add FILE"]
+    return Reply(schema="trace-list/1", body={"traces": rows}, lines=lines)
+
+
+@trace.command(help="The time split and the rows that make 90 % of the window, per device. Reading a FILE keeps nothing.")
+@click.argument("file_or_id", metavar="FILE|ID")
+@click.option("--target", type=click.FloatRange(0.0, 1.0, min_open=True), default=0.9, show_default=True, help="How much of the window the list covers.")
+@click.option("--all", "all_rows", is_flag=True, help="Every row.")
+@click.pass_obj
+def hotspots(call: Call, file_or_id: str, target: float, all_rows: bool) -> Reply:
+    """Rank a trace."""
+    path = Path(file_or_id).expanduser()
+    if path.exists():
+        found = traces.hotspots_of_file(path.absolute(), target=target, all_rows=all_rows)
+    elif "/" in file_or_id or "." in file_or_id:
+        raise click.UsageError(f"There is no file {click.format_filename(file_or_id)}.")
+    else:
+        found = traces.hotspots_of_id(call.open(), file_or_id, target=target, all_rows=all_rows)
+    body = msgspec.to_builtins(found)
+    return Reply(schema="trace-hotspots/1", body=body, reasons=quality_reasons(found.file, found.quality), lines=_table(body))
+
+
+def _table(body: dict[str, Any]) -> list[str]:
+    lines = [body["file"]]
+    for device in body["devices"]:
+        window = device["window_ns"] or 1
+        lines.append(f"device {device['device']}: window {device['window_ns'] / 1e6:.6f} ms")
+        for name in ("compute", "exposed_communication", "exposed_memcpy", "idle"):
+            lines.append(f"  {name.replace('_', ' '):24} {device[f'{name}_ns'] / 1e6:14.6f} ms  {100 * device[f'{name}_ns'] / window:6.2f} %")
+        lines.append("   share     sum   attributed ms   calls  kind           name")
+        for spot in device["hotspots"]:
+            lines.append(
+                f"  {100 * spot['share']:5.1f}%  {100 * spot['cumulative_share']:5.1f}%  {spot['attributed_ns'] / 1e6:14.6f}  {spot['count']:6}  {spot['kind']:13}  {spot['name'][:120]}"
+            )
+    return lines if body["devices"] else [*lines, "No device events in this trace."]

@@ -1,0 +1,57 @@
+"""`trainflow watch`: the loop that collects, follows and checks on schedule, under the lease."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+
+import click
+
+from trainflow_tui.cli.frame import BUSY, Call, Reason, Reply, Verb
+
+
+@click.command(cls=Verb, help="Collect, follow and check on schedule until it is ended. One process a workspace runs it.")
+@click.option("--with-parent", is_flag=True, hidden=True, help="End when standard input closes.")
+@click.option("--unit", is_flag=True, help="Print a systemd user unit and a cron line, and do nothing.")
+@click.option("--poll-seconds", type=int, default=None, metavar="N", help="Between two scans of the human files, 1 to 3600.")
+@click.pass_obj
+def watch(call: Call, with_parent: bool, unit: bool, poll_seconds: int | None) -> Reply:
+    """Run the loop."""
+    if unit:
+        return Reply(schema="watch-unit/1", body={"unit": _unit(call), "cron": _cron(call)}, lines=[*_unit(call).splitlines(), "", _cron(call)])
+    call.flags["poll_seconds"] = poll_seconds
+    workspace = call.open(create=True)
+    from trainflow_tui.watching import run_watch
+
+    holder = run_watch(workspace, with_parent=with_parent)
+    if holder is not None:
+        return Reply(
+            schema="watch/1",
+            body={"holder": holder.owner, "since": holder.heartbeat_at},
+            reasons=[Reason("watch-runs", f"A collector runs already: {holder.owner}.", holder.owner, BUSY)],
+        )
+    return Reply(schema="watch/1", lines=["The collector has ended."])
+
+
+def _command(call: Call) -> str:
+    return shlex.join([sys.executable, "-m", "trainflow_tui", "--workspace", str(call.root)])
+
+
+def _unit(call: Call) -> str:
+    return "\n".join(
+        [
+            "# ~/.config/systemd/user/trainflow.service   then: systemctl --user enable --now trainflow",
+            "[Unit]",
+            f"Description=trainflow collector of {call.root}",
+            "[Service]",
+            f"ExecStart={_command(call)} watch",
+            "Restart=on-failure",
+            "RestartSec=10",
+            "[Install]",
+            "WantedBy=default.target",
+        ]
+    )
+
+
+def _cron(call: Call) -> str:
+    return f"*/5 * * * * {_command(call)} --once --json >/dev/null   # where there is no systemd"

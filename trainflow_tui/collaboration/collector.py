@@ -1,0 +1,286 @@
+"""The collector's round over the human files: settle, keep the bytes, decode, parse, compare, record. It never writes them.
+
+Identity is the content, so a round that is repeated, interrupted or run by two processes records each thing once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from trainflow_tui.clock import from_iso, to_iso
+from trainflow_tui.collaboration import spooled, tasks
+from trainflow_tui.collaboration.decoding import Decoded, Incomplete, decode
+from trainflow_tui.collaboration.file_changes import guidance_changes, question_changes
+from trainflow_tui.collaboration.generated_files import HUMAN_FILES
+from trainflow_tui.collaboration.settled_read import (
+    BeingEdited,
+    Fingerprint,
+    LastRead,
+    Missing,
+    NotRegular,
+    Oversize,
+    Settled,
+    SettledReader,
+    Unchanged,
+    Unreadable,
+)
+from trainflow_tui.ledger.database import Transaction
+from trainflow_tui.ledger.events import Actor, canonical
+from trainflow_tui.workspace import Workspace
+
+_log = logging.getLogger(__name__)
+WATCHED_NAMES: Final = frozenset(HUMAN_FILES)
+CHUNK: Final = 200
+"""Items that one transaction takes: 150 kills of a process that took whole files made no progress, chunks lost nothing."""
+PROVISIONAL_AFTER: Final = timedelta(seconds=18)
+"""After retries at 1, 2, 5 and 10 s a file that never rests is taken as it is, and marked."""
+
+
+class FileError(msgspec.Struct, frozen=True, kw_only=True):
+    """One file that could not be collected; the others were."""
+
+    code: str
+    file: str
+    text: str
+
+
+class Scan(msgspec.Struct, frozen=True, kw_only=True):
+    """What one round over all human files found."""
+
+    new: int = 0
+    revised: int = 0
+    removed: int = 0
+    errors: list[FileError] = []
+    editing: list[str] = []
+    provisional: list[str] = []
+    """Files that were taken while they might still be edited; the next scans settle them."""
+    hints: list[str] = []
+
+
+class _Known(msgspec.Struct, frozen=True, kw_only=True):
+    """The collector's row for one file."""
+
+    state: str = ""
+    last: LastRead | None = None
+    sha256: str = ""
+    detail: str = ""
+    """Since when it is being edited, or what is wrong."""
+
+
+def collect(workspace: Workspace, *, actor: Actor, reader: SettledReader | None = None) -> Scan:
+    """Scan every human file of every task that has not ended, and the spool."""
+    reader = reader or SettledReader()
+    counts = {"new": spooled.ingest(workspace), "revised": 0, "removed": 0}
+    errors: list[FileError] = []
+    editing: list[str] = []
+    provisional: list[str] = []
+    hints: list[str] = []
+    for task in tasks.all_tasks(workspace.ledger):
+        if task.state in tasks.TERMINAL:
+            continue
+        for name in HUMAN_FILES:
+            one = _collect_file(workspace, task.id, name, reader, actor)
+            for key, value in one.counts.items():
+                counts[key] += value
+            errors += one.errors
+            editing += one.editing
+            provisional += one.provisional
+            hints += one.hints
+    with workspace.ledger.transaction() as transaction:
+        transaction.pulse("scan")
+    return Scan(**counts, errors=errors, editing=editing, provisional=provisional, hints=hints)
+
+
+class _Outcome:
+    def __init__(self) -> None:
+        self.counts = {"new": 0, "revised": 0, "removed": 0}
+        self.errors: list[FileError] = []
+        self.editing: list[str] = []
+        self.provisional: list[str] = []
+        self.hints: list[str] = []
+
+
+def _collect_file(workspace: Workspace, task: str, name: str, reader: SettledReader, actor: Actor) -> _Outcome:
+    outcome, known = _Outcome(), _known(workspace, task, name)
+    found = reader.read(workspace.task_folder(task) / name, known.last)
+    if isinstance(found, BeingEdited) and found.content is not None and _waited(workspace, known) >= PROVISIONAL_AFTER:
+        content = found.content
+        print_ = Fingerprint.of(os.stat(workspace.task_folder(task) / name))
+        found = Settled(content=content, fingerprint=print_, sha256=hashlib.sha256(content).hexdigest(), provisional=True)
+    match found:
+        case Unchanged():
+            assert known.last is not None
+            last = msgspec.structs.replace(
+                known.last, scanned_at=workspace.clock.now(), scans_since_hash=known.last.scans_since_hash + 1
+            )
+            state = "collected" if known.state == "editing" else known.state
+            _store(workspace, task, name, msgspec.structs.replace(known, state=state, last=last))
+        case BeingEdited():
+            _store_editing(workspace, task, name, known, outcome)
+        case Settled():
+            _take(workspace, task, name, found, known, outcome, actor)
+        case Missing() | Oversize() | NotRegular() | Unreadable():
+            code, text = _problem(found)
+            _store(workspace, task, name, msgspec.structs.replace(known, state=code, detail=text, last=None))
+            outcome.errors.append(FileError(code=code, file=f"{task}/{name}", text=f"{task}/{name}: {text}"))
+    return outcome
+
+
+def _store_editing(workspace: Workspace, task: str, name: str, known: _Known, outcome: _Outcome) -> None:
+    since = known.detail if known.state == "editing" else to_iso(workspace.clock.now())
+    _store(workspace, task, name, msgspec.structs.replace(known, state="editing", detail=since))
+    outcome.editing.append(f"{task}/{name}")
+
+
+def _take(
+    workspace: Workspace, task: str, name: str, found: Settled, known: _Known, outcome: _Outcome, actor: Actor
+) -> None:
+    last = LastRead(fingerprint=found.fingerprint, scanned_at=workspace.clock.now(), provisional=found.provisional)
+    fresh = _Known(state="collected", last=last, sha256=found.sha256)
+    if found.provisional:
+        outcome.provisional.append(f"{task}/{name}")
+    was_final = known.last is None or not known.last.provisional
+    if found.sha256 == known.sha256 and known.state in ("collected", "editing") and (was_final or found.provisional):
+        _store(workspace, task, name, fresh)
+        return
+    label = f"{task}/{name}"
+    workspace.artifacts.add(found.content)  # bytes are kept before anything is concluded from them
+    decoded = decode(found.content)
+    if isinstance(decoded, Incomplete) and found.provisional and _waited(workspace, known) < PROVISIONAL_AFTER:
+        _store_editing(workspace, task, name, known, outcome)
+        return
+    if not isinstance(decoded, Decoded):
+        reason = "it ends inside a character" if isinstance(decoded, Incomplete) else decoded.reason
+        _store(workspace, task, name, msgspec.structs.replace(fresh, state="undecodable", detail=reason))
+        text = f"{label} cannot be decoded: {reason}. Its bytes are kept."
+        outcome.errors.append(FileError(code="undecodable", file=label, text=text))
+        return
+    fresh = msgspec.structs.replace(fresh, detail=decoded.badge or "")
+    hints = _record(workspace, task, name, found, decoded, fresh, outcome, actor)
+    outcome.hints += [f"{label}: {hint}" for hint in hints]
+
+
+def _record(
+    workspace: Workspace,
+    task: str,
+    name: str,
+    found: Settled,
+    decoded: Decoded,
+    fresh: _Known,
+    outcome: _Outcome,
+    actor: Actor,
+) -> list[str]:
+    """Record what changed, some items a transaction; each one compares afresh, so it goes on where another stopped."""
+    changes_of = guidance_changes if name == "GUIDANCE.md" else question_changes
+    while True:
+        with workspace.ledger.transaction() as transaction:
+            plan = changes_of(transaction, task, decoded.text, provisional=found.provisional)
+            for change in plan.changes[:CHUNK]:
+                transaction.append(change.kind, f"{task}/{change.payload['id']}", change.payload, actor=actor)
+                if change.counts_as:
+                    outcome.counts[change.counts_as] += 1
+            if len(plan.changes) <= CHUNK:
+                _record_version(transaction, task, name, found, decoded, actor)
+                _write_row(transaction, workspace, task, name, fresh, plan.hints)
+                return plan.hints
+
+
+def _record_version(
+    transaction: Transaction, task: str, name: str, found: Settled, decoded: Decoded, actor: Actor
+) -> None:
+    row = transaction.query("SELECT sha256 FROM human_file WHERE task = ? AND name = ?", (task, name))
+    before = row[0][0] if row else ""
+    if before != found.sha256:
+        size = len(found.content)
+        payload = {"task": task, "name": name, "sha256": found.sha256, "size_bytes": size, "encoding": decoded.encoding}
+        transaction.append("file.collected", f"{task}/{name}", payload, actor=actor)
+
+
+def _waited(workspace: Workspace, known: _Known) -> timedelta:
+    try:
+        return workspace.clock.now() - from_iso(known.detail)
+    except ValueError:
+        return timedelta(0)
+
+
+def _problem(found: Missing | Oversize | NotRegular | Unreadable) -> tuple[str, str]:
+    match found:
+        case Missing():
+            return "missing", "the file is missing. It is not made again: restore it, or write a new one."
+        case Oversize():
+            return "oversize", f"it has {found.size_bytes} bytes, at most 1 MiB is read. Move older parts elsewhere."
+        case NotRegular():
+            return "not-regular", f"it is {found.kind}, a regular file is expected."
+        case Unreadable():
+            return "unreadable", found.reason
+
+
+def _known(workspace: Workspace, task: str, name: str) -> _Known:
+    rows = workspace.ledger.query(
+        "SELECT state, last, sha256, detail FROM human_file WHERE task = ? AND name = ?", (task, name)
+    )
+    if not rows:
+        return _Known()
+    state, last, sha256, detail = rows[0]
+    decoded = msgspec.json.decode(last, type=LastRead) if last else None
+    return _Known(state=state, last=decoded, sha256=sha256, detail=detail)
+
+
+def _store(workspace: Workspace, task: str, name: str, row: _Known) -> None:
+    with workspace.ledger.transaction() as transaction:
+        _write_row(transaction, workspace, task, name, row, None)
+
+
+def _write_row(
+    transaction: Transaction, workspace: Workspace, task: str, name: str, row: _Known, hints: list[str] | None
+) -> None:
+    now = to_iso(workspace.clock.now())
+    last = msgspec.json.encode(row.last).decode() if row.last else ""
+    transaction.execute(
+        "INSERT INTO human_file (task, name, state, last, sha256, detail, scanned_at, hints) VALUES (?,?,?,?,?,?,?,?) "
+        "ON CONFLICT (task, name) DO UPDATE SET state = excluded.state, last = excluded.last, sha256 = excluded.sha256, "
+        "detail = excluded.detail, scanned_at = excluded.scanned_at, "
+        "hints = CASE WHEN ? THEN excluded.hints ELSE human_file.hints END",
+        (task, name, row.state, last, row.sha256, row.detail, now, canonical(hints or []), hints is not None),
+    )
+
+
+def mark_edited(workspace: Workspace) -> list[str]:
+    """Show files that differ from what was collected as edited, before they are collected; returns their names."""
+    edited = []
+    for task, name in _files(workspace):
+        known = _known(workspace, task, name)
+        try:
+            now = Fingerprint.of(os.stat(workspace.task_folder(task) / name, follow_symlinks=False))
+        except OSError:
+            continue
+        if known.state == "collected" and known.last is not None and now != known.last.fingerprint:
+            _store(workspace, task, name, msgspec.structs.replace(known, state="editing", detail=to_iso(workspace.clock.now())))
+            edited.append(f"{task}/{name}")
+    if edited:
+        with workspace.ledger.transaction() as transaction:
+            transaction.pulse("edited")
+    return edited
+
+
+def _files(workspace: Workspace) -> Iterator[tuple[str, str]]:
+    for task in tasks.all_tasks(workspace.ledger):
+        if task.state not in tasks.TERMINAL:
+            for name in HUMAN_FILES:
+                yield task.id, name
+
+
+def watched_directories(workspace: Workspace) -> tuple[Path, ...]:
+    """The parent directories whose change events are worth a wake-up."""
+    folders = {workspace.task_folder(task) for task, _ in _files(workspace)}
+    return tuple(sorted(folder for folder in (*folders, workspace.spool) if folder.is_dir()))
+
+

@@ -1,0 +1,37 @@
+"""Checks of nodes as rows of the ledger: which nodes there are, when each was looked at, what was seen."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from trainflow_tui.clock import from_iso
+from trainflow_tui.ledger.events import Actor
+from trainflow_tui.monitoring import status
+from trainflow_tui.monitoring.nodes.check import check_this_node
+from trainflow_tui.monitoring.nodes.records import NodeStatus
+from trainflow_tui.workspace import Workspace
+
+THIS_MACHINE = "local"
+
+
+def check(workspace: Workspace, *, actor: Actor) -> NodeStatus:
+    """Look at this machine and keep what was seen; the first look registers it."""
+    found = check_this_node(clock=workspace.clock)
+    with workspace.ledger.transaction() as transaction:
+        if not transaction.query("SELECT 1 FROM node WHERE name = ?", (found.name,)):
+            transaction.append("node.added", found.name, {"target": THIS_MACHINE}, actor=actor)
+        status.store_node(transaction, workspace.ledger, found.name, found)
+    return found
+
+
+def check_due(workspace: Workspace) -> int:
+    """Look again at every registered node whose last look is older than the setting; returns how many."""
+    count = 0
+    oldest = workspace.clock.now() - timedelta(seconds=workspace.settings.node_seconds)
+    for node in status.nodes(workspace.ledger):
+        if node.target == THIS_MACHINE and (not node.checked_at or from_iso(node.checked_at) <= oldest):
+            found = check_this_node(clock=workspace.clock)
+            with workspace.ledger.transaction() as transaction:
+                status.store_node(transaction, workspace.ledger, node.name, found)
+            count += 1
+    return count

@@ -1,0 +1,115 @@
+"""Traces on disk: a file becomes a folder of Parquet parts and one event in the ledger; the same bytes are read once."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from trainflow_tui.analysis.traces.records import IngestResult, TraceHotspots
+from trainflow_tui.errors import UsageError
+from trainflow_tui.files import ensure_private_directory, open_regular, sync_directory, write_atomic
+from trainflow_tui.ledger.events import Actor
+from trainflow_tui.monitoring import status
+from trainflow_tui.monitoring.status import TraceRow
+from trainflow_tui.workspace import Workspace
+
+Progress = Callable[[int, int | None], None]
+META = "meta.json"
+
+
+def add_trace(
+    workspace: Workspace,
+    path: Path,
+    *,
+    task: str,
+    actor: Actor,
+    on_progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> tuple[TraceRow, bool]:
+    """Read a trace into the workspace; the second value is False where these very bytes are in it already.
+
+    Raises:
+        UsageError: no such file or task.
+        DamagedError: the file holds no trace.
+    """
+    from trainflow_tui.analysis.traces.hotspots import hotspots
+    from trainflow_tui.analysis.traces.reader import ingest
+    from trainflow_tui.analysis.traces.summary import summarise
+
+    if task and not workspace.ledger.query("SELECT 1 FROM task WHERE id = ?", (task,)):
+        raise UsageError("no-task", f"There is no task {task[:120]!r}.", subject=task[:120])
+    building = workspace.state / "traces" / f".building-{secrets.token_hex(6)}"
+    ensure_private_directory(building)
+    try:
+        with _opened(path) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            found = ingest(stream, building, total_bytes=size, on_progress=on_progress, cancelled=cancelled)
+        id = found.source_sha256[:12]
+        existing = [row for row in status.traces(workspace.ledger) if row.sha256 == found.source_sha256]
+        if existing:
+            return existing[0], False
+        ranked = hotspots(found, file=path.name)
+        summary = summarise(found, ranked)
+        meta = {"source": str(path), "ingest": _relative(found)}
+        write_atomic(building / META, msgspec.json.encode(meta))
+        sync_directory(building)
+        target = workspace.state / "traces" / id
+        if not target.exists():
+            os.replace(building, target)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+    payload = {"task": task, "path": str(path), "sha256": found.source_sha256, "summary": msgspec.to_builtins(summary)}
+    with workspace.ledger.transaction() as transaction:
+        if not transaction.query("SELECT 1 FROM trace WHERE id = ?", (id,)):
+            transaction.append("trace.added", id, payload, actor=actor)
+    return next(row for row in status.traces(workspace.ledger) if row.id == id), True
+
+
+def hotspots_of_file(path: Path, *, target: float, all_rows: bool) -> TraceHotspots:
+    """The ranked list of a file, which is read for this call only.
+
+    Raises:
+        UsageError: no such file.
+        DamagedError: the file holds no trace.
+    """
+    from trainflow_tui.analysis.traces.hotspots import hotspots
+    from trainflow_tui.analysis.traces.reader import ingest
+
+    with tempfile.TemporaryDirectory(prefix="trainflow-") as folder, _opened(path) as stream:
+        found = ingest(stream, Path(folder), total_bytes=os.fstat(stream.fileno()).st_size)
+        return hotspots(found, file=path.name, target=target, all_rows=all_rows)
+
+
+def hotspots_of_id(workspace: Workspace, id: str, *, target: float, all_rows: bool) -> TraceHotspots:
+    """The ranked list of an ingested trace, from its parts.
+
+    Raises:
+        UsageError: there is no trace of this id.
+    """
+    from trainflow_tui.analysis.traces.hotspots import hotspots
+
+    row = next((r for r in status.traces(workspace.ledger) if r.id == id), None)
+    folder = workspace.state / "traces" / id
+    if row is None or not (folder / META).exists():
+        raise UsageError("no-trace", f"There is no trace {id[:80]!r}.", subject=id[:80], next_step="`trainflow trace list` shows them.")
+    meta = msgspec.json.decode((folder / META).read_bytes())
+    parts = tuple(str(folder / name) for name in meta["ingest"]["parts"])
+    found = msgspec.convert(meta["ingest"] | {"parts": parts}, IngestResult)
+    return hotspots(found, file=Path(row.path).name, target=target, all_rows=all_rows)
+
+
+def _opened(path: Path) -> BinaryIO:
+    # A link that the user names is followed; what it leads to must be a regular file.
+    return os.fdopen(open_regular(path.resolve()), "rb")
+
+
+def _relative(found: IngestResult) -> dict[str, object]:
+    kept: dict[str, object] = msgspec.to_builtins(found)
+    return kept | {"parts": [Path(part).name for part in found.parts]}
