@@ -66,7 +66,8 @@ class TrainflowApp(LinkPolicy, App[int]):
         self.readonly = readonly
         self.snapshot: Snapshot | None = desk.first
         self.notice = ""
-        self.current_task = self.snapshot.tasks[-1].id if self.snapshot and self.snapshot.tasks else ""
+        self.current_task = ""
+        self._choose_first_task()
         self._histories: dict[str, History] = {}
 
     # Life
@@ -129,9 +130,15 @@ class TrainflowApp(LinkPolicy, App[int]):
     def take(self, snapshot: Snapshot) -> None:
         """Show a newer reading of the workspace."""
         self.snapshot = snapshot
-        if not self.current_task and snapshot.tasks:
-            self.current_task = snapshot.tasks[-1].id
+        self._choose_first_task()
         self._repaint()
+
+    def _choose_first_task(self) -> None:
+        # What waits for a person comes first, else the newest.
+        found = self.snapshot.tasks if self.snapshot else []
+        if not self.current_task and found:
+            waiting = [t.id for t in found if self.snapshot and self.snapshot.waiting(t.id)]
+            self.current_task = waiting[0] if waiting else found[-1].id
 
     def _repaint(self) -> None:
         for screen in self.screen_stack:
@@ -205,7 +212,7 @@ class TrainflowApp(LinkPolicy, App[int]):
         if isinstance(self.screen, ModeScreen):
             self.screen.open_prompt("filter")
 
-    def action_back(self) -> None:
+    async def action_back(self) -> None:
         """Clear the filter, leave the zoom, then go to the overview; never quit."""
         screen = self.screen
         if not isinstance(screen, ModeScreen):
@@ -268,7 +275,9 @@ class TrainflowApp(LinkPolicy, App[int]):
         elif verb in ("q", "quit"):
             self.action_leave()
         elif verb:
-            self.notify(say(_("There is no command {verb}. ? shows them."), verb=verb), severity="warning", markup=False)
+            self.notify(
+                say(_("There is no command {verb}. ? shows them."), verb=verb), severity="warning", markup=False
+            )
 
     def _add(self, rest: str) -> None:
         if self.refused_readonly():
@@ -330,7 +339,9 @@ class TrainflowApp(LinkPolicy, App[int]):
         """Ask for a title and make the task."""
         if self.refused_readonly():
             return
-        title = await self.push_screen_wait(LineDialog(say(_("New task")), say(_("A title; enter makes it, esc goes back"))))
+        title = await self.push_screen_wait(
+            LineDialog(say(_("New task")), say(_("A title; enter makes it, esc goes back")))
+        )
         if title:
             self._write(lambda w: tasks.create(w, title=title, actor=current_actor("tui")), _("Task created"))
 
@@ -352,16 +363,22 @@ class TrainflowApp(LinkPolicy, App[int]):
     async def answer_question(self, key: str) -> None:
         """Answer an agent's question; an answered one is shown."""
         task, _slash, id = key.partition("/")
-        found = next((q for q in self.snapshot.questions if q.task == task and q.id == id), None) if self.snapshot else None
+        found = (
+            next((q for q in self.snapshot.questions if q.task == task and q.id == id), None) if self.snapshot else None
+        )
         if found is None:
             return
         if found.state != "open" or self.readonly:
             self._read(found.title, f"{found.body}\n\n{found.answer or ''}")
             return
-        text = await self.push_screen_wait(WritingDialog(say("? {title}", title=found.title), display(found.body, multiline=True, max_cells=2000)))
+        text = await self.push_screen_wait(
+            WritingDialog(say("? {title}", title=found.title), display(found.body, multiline=True, max_cells=2000))
+        )
         if text:
             by = current_actor("tui")
-            self._write(lambda w: questions.answer(w.ledger, id, text, actor=by, agent=agent_behind(), task=task), _("Answered"))
+            self._write(
+                lambda w: questions.answer(w.ledger, id, text, actor=by, agent=agent_behind(), task=task), _("Answered")
+            )
 
     def read_guidance(self, key: str) -> None:
         """Show a guidance item with its receipts."""

@@ -90,7 +90,10 @@ def _read_file(path: Path) -> Mapping[str, Any]:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as problem:
         raise UsageError(
-            "settings-unreadable", f"{path}: {problem}.", subject=str(path), next_step="Correct the file, or move it aside."
+            "settings-unreadable",
+            f"{path}: {problem}.",
+            subject=str(path),
+            next_step="Correct the file, or move it aside.",
         ) from problem
 
 
@@ -108,7 +111,9 @@ def _checked(key: str, value: Any, origin: str) -> int | str | bool:
         if value not in THEMES:
             raise _refused(origin, key, value, " or ".join(THEMES))
         return str(value)
-    flag = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}.get(str(value).lower())
+    flag = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}.get(
+        str(value).lower()
+    )
     if flag is None:
         raise _refused(origin, key, value, "true or false")
     return flag
@@ -127,5 +132,8 @@ def _integer(value: Any) -> int | None:
 
 def _refused(origin: str, key: str, value: Any, expected: str) -> UsageError:
     return UsageError(
-        "setting-value", f"{origin}: {key} = {str(value)[:80]!r}; expected {expected}.", subject=key, next_step="Correct the value."
+        "setting-value",
+        f"{origin}: {key} = {str(value)[:80]!r}; expected {expected}.",
+        subject=key,
+        next_step="Correct the value.",
     )

@@ -114,14 +114,27 @@ def once_document(workspace: Workspace, done: Round) -> dict[str, Any]:
             for t in tasks.all_tasks(ledger)
         ],
         "questions": [
-            {"id": q.id, "task": q.task, "direction": q.direction, "title": q.title, "blocking": q.blocking, "state": q.state}
+            {
+                "id": q.id,
+                "task": q.task,
+                "direction": q.direction,
+                "title": q.title,
+                "blocking": q.blocking,
+                "state": q.state,
+            }
             for q in questions.listed(ledger, open_only=True)
         ],
-        "approvals": [{"id": a.id, "title": a.request.title, "task": a.request.task, "requested_at": a.requested_at} for a in pending],
-        "traces": [{"id": t.id, "file": t.path, "added_at": t.added_at} | _splits(t.summary) for t in status.traces(ledger)],
+        "approvals": [
+            {"id": a.id, "title": a.request.title, "task": a.request.task, "requested_at": a.requested_at}
+            for a in pending
+        ],
+        "traces": [
+            {"id": t.id, "file": t.path, "added_at": t.added_at} | _splits(t.summary) for t in status.traces(ledger)
+        ],
         "runs": [_run(run) for run in status.runs(ledger)],
         "nodes": [
-            {"name": n.name, "checked_at": n.checked_at, "signals": n.status.get("signals", [])} for n in status.nodes(ledger)
+            {"name": n.name, "checked_at": n.checked_at, "signals": n.status.get("signals", [])}
+            for n in status.nodes(ledger)
         ],
         "files": [
             {"task": t, "name": n, "state": s, "detail": d, "hints": msgspec.json.decode(h)}
@@ -153,5 +166,3 @@ def _run(run: status.RunStatus) -> dict[str, Any]:
         "samples": s.samples,
         "last_sample_at": s.last_sample_at or None,
     }
-
-

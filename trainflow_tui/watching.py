@@ -119,7 +119,9 @@ class _Loop:
         self._next_scan = self._workspace.clock.monotonic() + self._workspace.settings.poll_seconds
         if done.scan.editing or done.scan.provisional:
             # Being edited, or taken while it was: look again soon, until it has come to rest.
-            self._next_scan = min(self._next_scan, now + (self._retries.pop(0) if self._retries else SETTLE_RETRIES_S[-1]))
+            self._next_scan = min(
+                self._next_scan, now + (self._retries.pop(0) if self._retries else SETTLE_RETRIES_S[-1])
+            )
         else:
             self._retries = list(SETTLE_RETRIES_S)
 
@@ -177,7 +179,9 @@ class _Watcher:
         self._directories = directories
         if directories:
             self._stop = threading.Event()
-            self._thread = threading.Thread(target=self._run, args=(directories, self._stop), name="watcher", daemon=True)
+            self._thread = threading.Thread(
+                target=self._run, args=(directories, self._stop), name="watcher", daemon=True
+            )
             self._thread.start()
 
     def stop(self) -> None:
@@ -192,7 +196,12 @@ class _Watcher:
         while not stop.is_set():
             try:
                 changes = watchfiles.watch(
-                    *directories, stop_event=stop, recursive=False, watch_filter=None, raise_interrupt=False, rust_timeout=1000
+                    *directories,
+                    stop_event=stop,
+                    recursive=False,
+                    watch_filter=None,
+                    raise_interrupt=False,
+                    rust_timeout=1000,
                 )
                 for found in changes:
                     if any(Path(name).name in collector.WATCHED_NAMES or "spool" in name for _, name in found):

@@ -86,7 +86,10 @@ class Workspace:
         for name in _FOLDERS if created else ():
             ensure_private_directory(state / name)
         ledger = Ledger.open(
-            state / "ledger.db", clock=clock, local_filesystem=filesystem_kind(state).local, readonly=settings.readonly and not created
+            state / "ledger.db",
+            clock=clock,
+            local_filesystem=filesystem_kind(state).local,
+            readonly=settings.readonly and not created,
         )
         log.start(state / "log")
         return cls(root, ledger, clock=clock, settings=settings, origins=origins, created=created)
@@ -117,7 +120,10 @@ def _make(root: Path) -> None:
         ensure_private_directory(root / STATE_DIRECTORY)
     except (FileExistsError, NotADirectoryError, PermissionError, FileNotFoundError) as problem:
         raise UsageError(
-            "workspace-not-made", f"{root} cannot hold a workspace: {problem.strerror}.", subject=str(root), next_step="Name another directory."
+            "workspace-not-made",
+            f"{root} cannot hold a workspace: {problem.strerror}.",
+            subject=str(root),
+            next_step="Name another directory.",
         ) from problem
 
 
@@ -127,10 +133,16 @@ def _refuse_foreign(root: Path, state: Path) -> None:
     for directory in (root, state):
         found = directory.stat()
         if found.st_uid != os.getuid():
-            raise _foreign(directory, f"it belongs to uid {found.st_uid}, not to you ({os.getuid()})", "Use a directory of your own.")
+            raise _foreign(
+                directory,
+                f"it belongs to uid {found.st_uid}, not to you ({os.getuid()})",
+                "Use a directory of your own.",
+            )
         if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise _foreign(directory, "others may write to it", f"Run `chmod go-w {directory}` if that was not meant.")
 
 
 def _foreign(directory: Path, reason: str, next_step: str) -> RefusedError:
-    return RefusedError("foreign-workspace", f"{directory} is refused: {reason}.", subject=str(directory), next_step=next_step)
+    return RefusedError(
+        "foreign-workspace", f"{directory} is refused: {reason}.", subject=str(directory), next_step=next_step
+    )

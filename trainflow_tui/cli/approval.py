@@ -27,7 +27,10 @@ def pending(found: list[Approval]) -> list[Reason]:
 def lines_of(found: Approval) -> list[str]:
     """All that a person needs to decide, the arguments one a line."""
     wanted, payload = found.request, found.request.payload
-    lines = [f"{found.id}  {found.state}  {wanted.title}", f"task: {wanted.task}   kind: {wanted.kind}   reversible: {wanted.reversible}"]
+    lines = [
+        f"{found.id}  {found.state}  {wanted.title}",
+        f"task: {wanted.task}   kind: {wanted.kind}   reversible: {wanted.reversible}",
+    ]
     lines += [f"asked by: {found.by.label}   at: {local_clock_time(found.requested_at, with_date=True)}", "command:"]
     lines += [f"  {canonical(word)}" for word in payload.argv]
     for name in ("cwd", "container", "user"):
@@ -46,7 +49,9 @@ def lines_of(found: Approval) -> list[str]:
     if found.decision:
         by = found.decision.by
         where = by.tty or "no terminal"
-        lines.append(f"decided: {found.state} by {by.label} at {local_clock_time(found.decision.at, with_date=True)} ({by.door}, {where})")
+        lines.append(
+            f"decided: {found.state} by {by.label} at {local_clock_time(found.decision.at, with_date=True)} ({by.door}, {where})"
+        )
         if found.decision.comment:
             lines.append(f"comment: {found.decision.comment}")
     return lines
@@ -57,7 +62,9 @@ def approval() -> None:
     """Approvals."""
 
 
-@approval.command(help="Ask for one action. --payload holds the command: {\"argv\": […], \"hosts\": […], …}; '-' reads standard input.")
+@approval.command(
+    help='Ask for one action. --payload holds the command: {"argv": […], "hosts": […], …}; \'-\' reads standard input.'
+)
 @click.argument("task")
 @click.option("--title", required=True, metavar="TEXT")
 @click.option("--payload", required=True, metavar="FILE")
@@ -67,8 +74,20 @@ def approval() -> None:
 @click.option("--reversible", default="partly", type=click.Choice(approvals.REVERSIBLE), show_default=True)
 @click.option("--undo", default="", metavar="TEXT", help="How it is undone.")
 @click.option("--evidence", multiple=True, metavar="LABEL=REF", help="Something to look at; repeatable.")
-@click.option("--expires-in", type=click.IntRange(1), default=None, metavar="SECONDS", help="Without it the request waits without limit.")
-@click.option("--start-within", type=click.IntRange(1), default=None, metavar="SECONDS", help="An approval not used by then lapses.")
+@click.option(
+    "--expires-in",
+    type=click.IntRange(1),
+    default=None,
+    metavar="SECONDS",
+    help="Without it the request waits without limit.",
+)
+@click.option(
+    "--start-within",
+    type=click.IntRange(1),
+    default=None,
+    metavar="SECONDS",
+    help="An approval not used by then lapses.",
+)
 @click.pass_obj
 def request(
     call: Call,
@@ -87,7 +106,9 @@ def request(
     """Request an approval."""
     ledger = call.open().ledger
     now = ledger.clock.now()
-    pairs = [Evidence(label=label or ref, ref=ref or label) for label, _, ref in (item.partition("=") for item in evidence)]
+    pairs = [
+        Evidence(label=label or ref, ref=ref or label) for label, _, ref in (item.partition("=") for item in evidence)
+    ]
     wanted = ApprovalRequest(
         task=task,
         title=title,
@@ -102,7 +123,12 @@ def request(
         start_before=now + timedelta(seconds=start_within) if start_within else None,
     )
     made = approvals.request(ledger, wanted, actor=current_actor("cli"))
-    return Reply(schema="approval-request/1", body={"approval": made}, reasons=pending([made]), lines=[f"Approval {made.id} is pending."])
+    return Reply(
+        schema="approval-request/1",
+        body={"approval": made},
+        reasons=pending([made]),
+        lines=[f"Approval {made.id} is pending."],
+    )
 
 
 @approval.command("list", help="Requests: what waits first, high impact before low, then by age.")
@@ -133,7 +159,9 @@ def show(call: Call, id_: str) -> Reply:
 def decide(call: Call, id_: str, verdict: str, comment: str) -> Reply:
     """Decide an approval."""
     actor = current_actor("cli")
-    decided = approvals.decide(call.open().ledger, id_, verdict, by=actor, agent=agent_behind(), comment=comment, input="cli")
+    decided = approvals.decide(
+        call.open().ledger, id_, verdict, by=actor, agent=agent_behind(), comment=comment, input="cli"
+    )
     lines = [f"{decided.id} is {decided.state}."]
     if not actor.tty:
         lines.append("Recorded as a decision without a terminal.")
@@ -149,5 +177,7 @@ def consume(call: Call, id_: str, payload: str) -> Reply:
     wanted = decode_payload(read_bytes(payload))
     used = approvals.consume(call.open().ledger, id_, wanted, actor=current_actor("cli"))
     return Reply(
-        schema="approval-consume/1", body={"approval": used, "start_token": used.start_token}, lines=[f"{used.id} is used: {used.start_token}"]
+        schema="approval-consume/1",
+        body={"approval": used, "start_token": used.start_token},
+        lines=[f"{used.id} is used: {used.start_token}"],
     )

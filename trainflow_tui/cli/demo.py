@@ -25,14 +25,23 @@ def demo(call: Call, directory: str, headless: bool) -> Reply | int:
     return Reply(
         schema="demo/1",
         body={"workspace": str(root), "simulated": True},
-        lines=[f"The simulated story is in {root}.", f"trainflow --workspace {root} --once", f"trainflow --workspace {root}"],
+        lines=[
+            f"The simulated story is in {root}.",
+            f"trainflow --workspace {root} --once",
+            f"trainflow --workspace {root}",
+        ],
     )
 
 
 def open_demo(call: Call, root: Path) -> Reply | int:
     """Set the demo up where it is not yet, start its children, open the screen, end them."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return failure("no-terminal", "The demo's screen needs a terminal.", next_step="`trainflow demo DIR --headless` plays without one.", exit_code=USAGE)
+        return failure(
+            "no-terminal",
+            "The demo's screen needs a terminal.",
+            next_step="`trainflow demo DIR --headless` plays without one.",
+            exit_code=USAGE,
+        )
     from trainflow_tui.cli.screen import open_screen
     from trainflow_tui.demo.story import Children, is_demo, set_up
 

@@ -26,7 +26,14 @@ def doctor(call: Call) -> Reply:
     """Look at the installation."""
     reasons = []
     if not is_safe():
-        reasons.append(Reason("sqlite-old", f"SQLite {SQLITE_VERSION} can corrupt a shared WAL file; 3.51.3 or newer is needed.", "apsw", ATTENTION))
+        reasons.append(
+            Reason(
+                "sqlite-old",
+                f"SQLite {SQLITE_VERSION} can corrupt a shared WAL file; 3.51.3 or newer is needed.",
+                "apsw",
+                ATTENTION,
+            )
+        )
     found = filesystem_kind(call.root)
     body = {
         "trainflow": trainflow_tui.__version__,
@@ -36,7 +43,12 @@ def doctor(call: Call) -> Reply:
         "ledger_schema": SCHEMA_VERSION,
         "parts": {name: _version(name) for name in _PARTS},
         "optional": {extra: importlib.util.find_spec(name) is not None for name, extra in _OPTIONAL.items()},
-        "workspace": {"path": str(call.root), "exists": is_workspace(call.root), "filesystem": found.name, "local": found.local},
+        "workspace": {
+            "path": str(call.root),
+            "exists": is_workspace(call.root),
+            "filesystem": found.name,
+            "local": found.local,
+        },
         "terminal": {"stdin": sys.stdin.isatty(), "stdout": sys.stdout.isatty()},
     }
     lines = [f"{name}: {value}" for name, value in body.items()]

@@ -90,7 +90,9 @@ class Call:
         """Says so when this call made the state directory."""
         if self._workspace is None or not self._workspace.created:
             return []
-        return [Reason("workspace-created", f"Made a workspace in {self._workspace.root}.", str(self._workspace.root), 0)]
+        return [
+            Reason("workspace-created", f"Made a workspace in {self._workspace.root}.", str(self._workspace.root), 0)
+        ]
 
 
 def _remember(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
@@ -110,13 +112,26 @@ def global_options() -> list[click.Option]:
     """Options that every verb takes, before or after its name."""
     return [
         click.Option(
-            ["--workspace"], metavar="DIR", expose_value=False, callback=_remember("directory"), help="The workspace's directory."
+            ["--workspace"],
+            metavar="DIR",
+            expose_value=False,
+            callback=_remember("directory"),
+            help="The workspace's directory.",
         ),
         click.Option(
-            ["--json/--no-json"], default=None, expose_value=False, callback=_remember("json"), help="One JSON object, or lines to read."
+            ["--json/--no-json"],
+            default=None,
+            expose_value=False,
+            callback=_remember("json"),
+            help="One JSON object, or lines to read.",
         ),
         click.Option(
-            ["--readonly"], is_flag=True, default=None, expose_value=False, callback=_remember("readonly"), help="Change nothing."
+            ["--readonly"],
+            is_flag=True,
+            default=None,
+            expose_value=False,
+            callback=_remember("readonly"),
+            help="Change nothing.",
         ),
     ]
 
@@ -180,12 +195,18 @@ def run(root: click.Command, arguments: Sequence[str]) -> int:
         reply = failure("interrupted", "Interrupted.", exit_code=INTERRUPTED)
     except click.UsageError as problem:
         where = problem.ctx.command_path if problem.ctx else "trainflow"
-        reply = failure("usage", problem.format_message(), subject=where, next_step=f"`{where} --help` shows how.", exit_code=USAGE)
+        reply = failure(
+            "usage", problem.format_message(), subject=where, next_step=f"`{where} --help` shows how.", exit_code=USAGE
+        )
     except click.ClickException as problem:
         reply = failure("usage", problem.format_message(), exit_code=USAGE)
     except TrainflowError as problem:
         reply = failure(
-            problem.code, problem.message, subject=problem.subject, next_step=problem.next_step, exit_code=problem.exit_code
+            problem.code,
+            problem.message,
+            subject=problem.subject,
+            next_step=problem.next_step,
+            exit_code=problem.exit_code,
         )
     except BrokenPipeError:
         return 0
@@ -194,7 +215,10 @@ def run(root: click.Command, arguments: Sequence[str]) -> int:
 
         logging.getLogger("trainflow_tui.cli").exception("unexpected failure")
         reply = failure(
-            "internal", f"{type(problem).__name__}: {problem}", next_step="`trainflow logs` holds the details.", exit_code=INTERNAL
+            "internal",
+            f"{type(problem).__name__}: {problem}",
+            next_step="`trainflow logs` holds the details.",
+            exit_code=INTERNAL,
         )
     finally:
         call.close()

@@ -29,10 +29,17 @@ def add(call: Call, task: str, text: str | None, file: str | None) -> Reply:
         raise click.UsageError("The guidance is empty.")
     agent = agent_behind()
     if agent:
-        raise RefusedError("human-only", f"Guidance is a human's word: {agent}.", subject=task, next_step="Ask with `trainflow question ask`.")
+        raise RefusedError(
+            "human-only",
+            f"Guidance is a human's word: {agent}.",
+            subject=task,
+            next_step="Ask with `trainflow question ask`.",
+        )
     workspace = call.open()
     item = refresh.add_guidance(workspace, task=task, text=words, actor=current_actor("cli"))
-    return Reply(schema="guidance-add/1", body={"task": task, "item": item, "state": "recorded"}, lines=[f"{item} is recorded."])
+    return Reply(
+        schema="guidance-add/1", body={"task": task, "item": item, "state": "recorded"}, lines=[f"{item} is recorded."]
+    )
 
 
 @guidance.command("list", help="Items with their state and receipts. An agent reads this before each step.")
@@ -44,5 +51,7 @@ def list_(call: Call, task: str | None) -> Reply:
     if task is not None:
         tasks.get(ledger, task)
     found = rules.listed(ledger, task=task)
-    lines = [f"{i.id:12} v{i.version:<3} {'removed' if i.removed_at else i.state:10} {i.heading or i.text}" for i in found] or ["No guidance."]
+    lines = [
+        f"{i.id:12} v{i.version:<3} {'removed' if i.removed_at else i.state:10} {i.heading or i.text}" for i in found
+    ] or ["No guidance."]
     return Reply(schema="guidance-list/1", body={"items": found}, lines=lines)

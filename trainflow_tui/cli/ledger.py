@@ -19,9 +19,23 @@ def verify(call: Call) -> Reply:
     found = call.open().ledger.verify()
     reasons = []
     if found.first_bad_seq is not None:
-        reasons.append(Reason("chain-broken", f"The chain is broken at {found.first_bad_seq}: {found.problem}.", str(found.first_bad_seq), ATTENTION))
+        reasons.append(
+            Reason(
+                "chain-broken",
+                f"The chain is broken at {found.first_bad_seq}: {found.problem}.",
+                str(found.first_bad_seq),
+                ATTENTION,
+            )
+        )
     elif not found.projections_match:
-        reasons.append(Reason("tables-differ", "The tables differ from the events. `trainflow ledger rebuild` mends them.", "", ATTENTION))
+        reasons.append(
+            Reason(
+                "tables-differ",
+                "The tables differ from the events. `trainflow ledger rebuild` mends them.",
+                "",
+                ATTENTION,
+            )
+        )
     if found.integrity != "ok":
         reasons.append(Reason("file-damaged", f"SQLite finds damage: {found.integrity}.", "", ATTENTION))
     lines = [f"{found.events} events, the chain holds." if not reasons else f"{found.events} events."]

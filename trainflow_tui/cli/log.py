@@ -29,7 +29,9 @@ def read(call: Call, file: str, adapter: str | None) -> Reply:
     reasons = []
     if document["rejected"]:
         count = len(document["rejected"])  # type: ignore[arg-type]
-        reasons.append(Reason("lines-rejected", f"{count} lines look like records and cannot be read.", file, ATTENTION))
+        reasons.append(
+            Reason("lines-rejected", f"{count} lines look like records and cannot be read.", file, ATTENTION)
+        )
     lines = [f"{document['framework']}: {len(document['records'])} records, {len(document['events'])} events"]  # type: ignore[arg-type]
     for record in document["records"][-20:]:  # type: ignore[index]
         lines.append(f"  step {record.get('step')}  loss {record.get('loss')}  attempt {record.get('attempt')}")
@@ -46,12 +48,16 @@ def read(call: Call, file: str, adapter: str | None) -> Reply:
 def add(call: Call, file: str, task: str, id_: str | None) -> Reply:
     """Add a log."""
     workspace = call.open(create=True)
-    run, new = follow.add_run(workspace, Path(file).expanduser().absolute(), task=task, id=id_, actor=current_actor("cli"))
+    run, new = follow.add_run(
+        workspace, Path(file).expanduser().absolute(), task=task, id=id_, actor=current_actor("cli")
+    )
     followed = follow.Follower().follow(workspace, run)
     found = next(r for r in status.runs(workspace.ledger) if r.id == run)
     reasons = call.created_reason() + [Reason("log", text, subject, ATTENTION) for subject, text in followed.troubles]
     s = found.summary
-    lines = [f"Run {run}{'' if new else ' (already followed)'}: {s.framework or 'format not known yet'}, {s.samples} samples, step {s.step}"]
+    lines = [
+        f"Run {run}{'' if new else ' (already followed)'}: {s.framework or 'format not known yet'}, {s.samples} samples, step {s.step}"
+    ]
     return Reply(schema="log-add/1", body={"run": run, "new": new, "summary": s}, reasons=reasons, lines=lines)
 
 

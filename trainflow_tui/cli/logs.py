@@ -10,11 +10,19 @@ from trainflow_tui.cli.frame import Call, Reply, Verb
 
 @click.command(cls=Verb, help="The program's own log, newest last.")
 @click.option("--lines", "limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
-@click.option("--level", default=None, type=click.Choice(["info", "warning", "error", "critical"]), help="Only entries of this level.")
+@click.option(
+    "--level",
+    default=None,
+    type=click.Choice(["info", "warning", "error", "critical"]),
+    help="Only entries of this level.",
+)
 @click.pass_obj
 def logs(call: Call, limit: int, level: str | None) -> Reply:
     """Show the log."""
     entries = log.read(call.open().logs, limit=limit)
     kept = [e for e in entries if level is None or e.get("level") == level]
-    lines = [f"{e.get('at', '')}  {e.get('level', ''):8} {e.get('part', '')}: {e.get('text', '')} {e.get('error', '')}" for e in kept]
+    lines = [
+        f"{e.get('at', '')}  {e.get('level', ''):8} {e.get('part', '')}: {e.get('text', '')} {e.get('error', '')}"
+        for e in kept
+    ]
     return Reply(schema="logs/1", body={"entries": kept}, lines=lines or ["Nothing logged."])

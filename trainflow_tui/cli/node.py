@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -28,7 +29,14 @@ def check(call: Call) -> Reply:
     reasons = call.created_reason()
     for signal in found.signals:
         if signal.state in ("warning", "critical"):
-            reasons.append(Reason(f"node-{signal.check}", f"{found.name}: {signal.check} {signal.state}: {signal.text}", found.name, ATTENTION))
+            reasons.append(
+                Reason(
+                    f"node-{signal.check}",
+                    f"{found.name}: {signal.check} {signal.state}: {signal.text}",
+                    found.name,
+                    ATTENTION,
+                )
+            )
     lines = [f"{found.name}"] + [f"  {s.check:22} {s.state:9} {s.text}" for s in found.signals]
     return Reply(schema="node-check/1", body=msgspec.to_builtins(found), reasons=reasons, lines=lines)
 
@@ -40,9 +48,15 @@ def parse(call: Call, file: str) -> Reply:
     """Parse a tool's output."""
     from trainflow_tui.monitoring.nodes.parse import node_parse_json, parse_tool_output
 
-    document = node_parse_json(parse_tool_output(read_bytes(file, limit=64 * 1024 * 1024), Path(file).name))
-    reasons = [Reason(str(w.get("code", "warning")), f"device {w.get('device')}: {w.get('code')}", file, ATTENTION) for w in document["warnings"]]
-    reasons += [Reason(str(e.get("code", "error")), f"{e.get('code')}: {e.get('bus_id') or ''}", file, ATTENTION) for e in document.get("errors", [])]
+    document: dict[str, Any] = node_parse_json(parse_tool_output(read_bytes(file, limit=64 * 1024 * 1024), Path(file).name))
+    reasons = [
+        Reason(str(w.get("code", "warning")), f"device {w.get('device')}: {w.get('code')}", file, ATTENTION)
+        for w in document["warnings"]
+    ]
+    reasons += [
+        Reason(str(e.get("code", "error")), f"{e.get('code')}: {e.get('bus_id') or ''}", file, ATTENTION)
+        for e in document.get("errors", [])
+    ]
     lines = [f"{document['tool']}: {len(document['devices'])} devices"]
     lines += ["  " + "  ".join(f"{k} {v}" for k, v in device.items()) for device in document["devices"]]
     return Reply(schema=str(document.pop("schema", "node-parse/1")), body=document, reasons=reasons, lines=lines)

@@ -20,7 +20,10 @@ def once(call: Call) -> Reply:
         text = f"Collected {done.scan.new} new and {done.scan.revised} revised items."
         reasons.append(Reason("new-input", text, "", NEW_INPUT))
     reasons += [Reason(t.code, t.text, t.subject, ATTENTION) for t in done.troubles]
-    reasons += [Reason("editing", f"{name} is being edited and is collected when it has settled.", name, 0) for name in done.scan.editing]
+    reasons += [
+        Reason("editing", f"{name} is being edited and is collected when it has settled.", name, 0)
+        for name in done.scan.editing
+    ]
     reasons += pending(approvals.listed(workspace.ledger, pending_only=True))
     reasons += waiting(questions.blocking_open(workspace.ledger))
     body = once_document(workspace, done)

@@ -26,7 +26,9 @@ def lines(workspace: Workspace, body: dict[str, Any]) -> list[str]:
 def _board(body: dict[str, Any]) -> list[str]:
     new = body["collected"]
     found = ["BOARD", f"  collected: {new['new']} new, {new['revised']} revised, {new['errors']} errors"]
-    found += [f"  {t['id']:24} {t['state']:20} {t['latest_word']}" for t in body["tasks"]] or ["  No task: trainflow task create TITLE"]
+    found += [f"  {t['id']:24} {t['state']:20} {t['latest_word']}" for t in body["tasks"]] or [
+        "  No task: trainflow task create TITLE"
+    ]
     found += [f"  ! approval {a['id']} of {a['task']}: {a['title']}" for a in body["approvals"]]
     return [*found, ""]
 
@@ -45,9 +47,13 @@ def _hotspots(workspace: Workspace) -> list[str]:
             split = device["split"]
             window = split["total_ns"] or 1
             parts = " ".join(f"{name} {100 * split[field] / window:.1f}%" for name, field in _PARTS)
-            found.append(f"  {trace.path.rsplit('/', 1)[-1]} device {device['device']}: {split['total_ns'] / 1e6:.3f} ms  {parts}")
+            found.append(
+                f"  {trace.path.rsplit('/', 1)[-1]} device {device['device']}: {split['total_ns'] / 1e6:.3f} ms  {parts}"
+            )
             for spot in device["hotspots"][:_HOTSPOTS_SHOWN]:
-                found.append(f"    {100 * spot['share']:5.1f}%  {spot['kind']:13} {spot['count']:6}  {spot['name'][:90]}")
+                found.append(
+                    f"    {100 * spot['share']:5.1f}%  {spot['kind']:13} {spot['count']:6}  {spot['name'][:90]}"
+                )
     return [*(found if len(found) > 1 else ["HOT-SPOTS", "  No trace: trainflow trace add FILE"]), ""]
 
 

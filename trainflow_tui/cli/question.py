@@ -44,7 +44,12 @@ def ask(call: Call, task: str, title: str, body: str, blocking: bool, to_agent: 
         direction="to-agent" if to_agent else "to-human",
         actor=current_actor("cli"),
     )
-    return Reply(schema="question-ask/1", body={"question": asked}, reasons=waiting([asked]), lines=[f"Question {asked.id} is open."])
+    return Reply(
+        schema="question-ask/1",
+        body={"question": asked},
+        reasons=waiting([asked]),
+        lines=[f"Question {asked.id} is open."],
+    )
 
 
 @question.command(help="Answer a question. What was asked of a human is not answered by an agent.")
@@ -69,6 +74,9 @@ def list_(call: Call, task: str | None, open_only: bool) -> Reply:
     """List questions."""
     found = questions.listed(call.open().ledger, task=task, open_only=open_only)
     lines = [
-        f"{'!' if q.blocking and q.state == 'open' else ' '} {q.id:12} {q.direction:9} {q.state:9} {q.title}" for q in found
+        f"{'!' if q.blocking and q.state == 'open' else ' '} {q.id:12} {q.direction:9} {q.state:9} {q.title}"
+        for q in found
     ]
-    return Reply(schema="question-list/1", body={"questions": found}, reasons=waiting(found), lines=lines or ["No question."])
+    return Reply(
+        schema="question-list/1", body={"questions": found}, reasons=waiting(found), lines=lines or ["No question."]
+    )

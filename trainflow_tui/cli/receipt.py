@@ -21,13 +21,22 @@ def receipt() -> None:
 @click.argument("item")
 @click.argument("state", type=click.Choice(STATES))
 @click.option("--note", default="", metavar="TEXT")
-@click.option("--version", type=int, default=None, metavar="N", help="The version that was read; refused if a newer one exists.")
+@click.option(
+    "--version", type=int, default=None, metavar="N", help="The version that was read; refused if a newer one exists."
+)
 @click.pass_obj
 def add(call: Call, task: str, item: str, state: str, note: str, version: int | None) -> Reply:
     """Add a receipt."""
     workspace = call.open()
     updated = guidance.add_receipt(
-        workspace.ledger, task=task, item=item, state=state, note=note, actor=current_actor("cli"), agent=agent_behind(), version=version
+        workspace.ledger,
+        task=task,
+        item=item,
+        state=state,
+        note=note,
+        actor=current_actor("cli"),
+        agent=agent_behind(),
+        version=version,
     )
     from trainflow_tui.collaboration.generated_files import render_task
 

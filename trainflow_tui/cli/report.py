@@ -24,7 +24,9 @@ def report() -> None:
 @click.option("--evidence", multiple=True, metavar="FILE", help="A file to keep as evidence; repeatable.")
 @click.option("--executed", type=int, default=None, metavar="N", help="How many checks ran.")
 @click.pass_obj
-def add(call: Call, task: str, kind: str, status: str, summary: str, evidence: tuple[str, ...], executed: int | None) -> Reply:
+def add(
+    call: Call, task: str, kind: str, status: str, summary: str, evidence: tuple[str, ...], executed: int | None
+) -> Reply:
     """Add a report."""
     workspace = call.open()
     tasks.get(workspace.ledger, task)
@@ -40,7 +42,11 @@ def add(call: Call, task: str, kind: str, status: str, summary: str, evidence: t
         actor=current_actor("cli"),
     )
     names = {sha: Path(file).name for sha, file in zip(hashes, evidence, strict=True)}
-    return Reply(schema="report-add/1", body={"report": added, "evidence_files": names}, lines=[f"Report {added.id}: {kind} {status}"])
+    return Reply(
+        schema="report-add/1",
+        body={"report": added, "evidence_files": names},
+        lines=[f"Report {added.id}: {kind} {status}"],
+    )
 
 
 @report.command("list", help="The reports of a task, newest first.")

@@ -13,10 +13,18 @@ from trainflow_tui.workspace import is_workspace
 def open_screen(call: Call) -> Reply | int:
     """Run the full-screen application; returns its exit code."""
     if call.json:
-        return failure("no-screen-in-json", "The screen does not print JSON.", next_step="`trainflow --once --json` does.", exit_code=USAGE)
+        return failure(
+            "no-screen-in-json",
+            "The screen does not print JSON.",
+            next_step="`trainflow --once --json` does.",
+            exit_code=USAGE,
+        )
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return failure(
-            "no-terminal", "The screen needs a terminal.", next_step="`trainflow --once` reports without one.", exit_code=USAGE
+            "no-terminal",
+            "The screen needs a terminal.",
+            next_step="`trainflow --once` reports without one.",
+            exit_code=USAGE,
         )
     if not is_workspace(call.root):
         chosen = _first_steps(call)
@@ -33,7 +41,7 @@ def open_screen(call: Call) -> Reply | int:
     return app.return_code or code or 0
 
 
-def _first_steps(call: Call) -> int | None:
+def _first_steps(call: Call) -> Reply | int | None:
     """A new directory: make a workspace here, open another, or look at the demo. None goes on here."""
     click.echo(f"There is no workspace in {click.format_filename(str(call.root))}.")
     click.echo("  c  make one here\n  o  open another directory\n  d  look at the demo, in ./.demo\n  q  leave")
@@ -42,7 +50,7 @@ def _first_steps(call: Call) -> int | None:
         if key == "c":
             return None
         if key == "o":
-            call.directory = click.prompt("Directory", type=click.Path(exists=True, file_okay=False))
+            call.directory = str(click.prompt("Directory", type=click.Path(exists=True, file_okay=False)))
             if is_workspace(call.root):
                 return None
             click.echo("There is none either. c makes one there, q leaves.")

@@ -39,7 +39,9 @@ def create(call: Call, title: str, id_: str | None, objective: str, mode: str) -
 def list_(call: Call) -> Reply:
     """List tasks."""
     found = tasks.all_tasks(call.open().ledger)
-    lines = [f"{t.id:24} {t.state:20} {t.latest_word}" for t in found] or ["No task yet: `trainflow task create TITLE`."]
+    lines = [f"{t.id:24} {t.state:20} {t.latest_word}" for t in found] or [
+        "No task yet: `trainflow task create TITLE`."
+    ]
     return Reply(schema="task-list/1", body={"tasks": found}, lines=lines)
 
 

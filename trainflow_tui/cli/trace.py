@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ def quality_reasons(name: str, quality: Any) -> list[Reason]:
     if not found:
         return []
     words = ", ".join(k.replace("_", " ") if v is True else f"{k.replace('_', ' ')} {v}" for k, v in found.items())
-    return [Reason("trace-damaged", f"{name} is damaged: {words}. What could be read is in the result.", name, ATTENTION)]
+    return [
+        Reason("trace-damaged", f"{name} is damaged: {words}. What could be read is in the result.", name, ATTENTION)
+    ]
 
 
 @click.group(cls=Noun, help="Profiler traces: where the device's time went.")
@@ -34,7 +37,9 @@ def trace() -> None:
 @trace.command(help="Read profiler traces (PyTorch JSON, plain or gzip) into the workspace.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option("--task", default="", metavar="TASK")
-@click.option("--progress", type=click.Choice(["json"]), default=None, help="Bytes done, as JSON lines on standard error.")
+@click.option(
+    "--progress", type=click.Choice(["json"]), default=None, help="Bytes done, as JSON lines on standard error."
+)
 @click.pass_obj
 def add(call: Call, files: tuple[str, ...], task: str, progress: str | None) -> Reply:
     """Add traces."""
@@ -58,7 +63,7 @@ def add(call: Call, files: tuple[str, ...], task: str, progress: str | None) -> 
     return Reply(schema="trace-add/1", body={"traces": rows}, reasons=reasons, lines=lines)
 
 
-def _progress(name: str, wanted: str | None):  # type: ignore[no-untyped-def]
+def _progress(name: str, wanted: str | None) -> Callable[[int, int | None], None] | None:
     if wanted is None and not sys.stderr.isatty():
         return None
 
@@ -81,9 +86,17 @@ def list_(call: Call) -> Reply:
     return Reply(schema="trace-list/1", body={"traces": rows}, lines=lines)
 
 
-@trace.command(help="The time split and the rows that make 90 % of the window, per device. Reading a FILE keeps nothing.")
+@trace.command(
+    help="The time split and the rows that make 90 % of the window, per device. Reading a FILE keeps nothing."
+)
 @click.argument("file_or_id", metavar="FILE|ID")
-@click.option("--target", type=click.FloatRange(0.0, 1.0, min_open=True), default=0.9, show_default=True, help="How much of the window the list covers.")
+@click.option(
+    "--target",
+    type=click.FloatRange(0.0, 1.0, min_open=True),
+    default=0.9,
+    show_default=True,
+    help="How much of the window the list covers.",
+)
 @click.option("--all", "all_rows", is_flag=True, help="Every row.")
 @click.pass_obj
 def hotspots(call: Call, file_or_id: str, target: float, all_rows: bool) -> Reply:
@@ -96,7 +109,9 @@ def hotspots(call: Call, file_or_id: str, target: float, all_rows: bool) -> Repl
     else:
         found = traces.hotspots_of_id(call.open(), file_or_id, target=target, all_rows=all_rows)
     body = msgspec.to_builtins(found)
-    return Reply(schema="trace-hotspots/1", body=body, reasons=quality_reasons(found.file, found.quality), lines=_table(body))
+    return Reply(
+        schema="trace-hotspots/1", body=body, reasons=quality_reasons(found.file, found.quality), lines=_table(body)
+    )
 
 
 def _table(body: dict[str, Any]) -> list[str]:
@@ -105,10 +120,12 @@ def _table(body: dict[str, Any]) -> list[str]:
         window = device["window_ns"] or 1
         lines.append(f"device {device['device']}: window {device['window_ns'] / 1e6:.6f} ms")
         for name in ("compute", "exposed_communication", "exposed_memcpy", "idle"):
-            lines.append(f"  {name.replace('_', ' '):24} {device[f'{name}_ns'] / 1e6:14.6f} ms  {100 * device[f'{name}_ns'] / window:6.2f} %")
+            lines.append(
+                f"  {name.replace('_', ' '):24} {device[f'{name}_ns'] / 1e6:14.6f} ms  {100 * device[f'{name}_ns'] / window:6.2f} %"
+            )
         lines.append("   share     sum   attributed ms   calls  kind           name")
         for spot in device["hotspots"]:
-            lines.append(
-                f"  {100 * spot['share']:5.1f}%  {100 * spot['cumulative_share']:5.1f}%  {spot['attributed_ns'] / 1e6:14.6f}  {spot['count']:6}  {spot['kind']:13}  {spot['name'][:120]}"
-            )
+            shares = f"{100 * spot['share']:5.1f}%  {100 * spot['cumulative_share']:5.1f}%"
+            what = f"{spot['count']:6}  {spot['kind']:13}  {spot['name'][:120]}"
+            lines.append(f"  {shares}  {spot['attributed_ns'] / 1e6:14.6f}  {what}")
     return lines if body["devices"] else [*lines, "No device events in this trace."]

@@ -10,15 +10,23 @@ import click
 from trainflow_tui.cli.frame import BUSY, Call, Reason, Reply, Verb
 
 
-@click.command(cls=Verb, help="Collect, follow and check on schedule until it is ended. One process a workspace runs it.")
+@click.command(
+    cls=Verb, help="Collect, follow and check on schedule until it is ended. One process a workspace runs it."
+)
 @click.option("--with-parent", is_flag=True, hidden=True, help="End when standard input closes.")
 @click.option("--unit", is_flag=True, help="Print a systemd user unit and a cron line, and do nothing.")
-@click.option("--poll-seconds", type=int, default=None, metavar="N", help="Between two scans of the human files, 1 to 3600.")
+@click.option(
+    "--poll-seconds", type=int, default=None, metavar="N", help="Between two scans of the human files, 1 to 3600."
+)
 @click.pass_obj
 def watch(call: Call, with_parent: bool, unit: bool, poll_seconds: int | None) -> Reply:
     """Run the loop."""
     if unit:
-        return Reply(schema="watch-unit/1", body={"unit": _unit(call), "cron": _cron(call)}, lines=[*_unit(call).splitlines(), "", _cron(call)])
+        return Reply(
+            schema="watch-unit/1",
+            body={"unit": _unit(call), "cron": _cron(call)},
+            lines=[*_unit(call).splitlines(), "", _cron(call)],
+        )
     call.flags["poll_seconds"] = poll_seconds
     workspace = call.open(create=True)
     from trainflow_tui.watching import run_watch

@@ -94,7 +94,11 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def high_impact(self) -> bool:
         """Whether deciding needs the typed token: it cannot be undone, or its kind stops or removes things."""
-        return self.request.reversible == "no" or self.request.kind in HIGH_IMPACT_KINDS or len(self.request.payload.hosts) > 8
+        return (
+            self.request.reversible == "no"
+            or self.request.kind in HIGH_IMPACT_KINDS
+            or len(self.request.payload.hosts) > 8
+        )
 
     @property
     def token(self) -> str:
@@ -124,7 +128,12 @@ def _check_request(wanted: ApprovalRequest) -> None:
         raise UsageError("approval-title", "A title is one line of 1 to 200 characters.", subject="title")
     for field, value, domain in (("kind", wanted.kind, KINDS), ("reversible", wanted.reversible, REVERSIBLE)):
         if value not in domain:
-            raise UsageError(f"approval-{field}", f"There is no {field} {value!r}.", subject=field, next_step=f"One of {', '.join(domain)}.")
+            raise UsageError(
+                f"approval-{field}",
+                f"There is no {field} {value!r}.",
+                subject=field,
+                next_step=f"One of {', '.join(domain)}.",
+            )
 
 
 def decide(
@@ -149,14 +158,28 @@ def decide(
             `shown-differs` (what was shown is not what is recorded).
     """
     if verdict not in VERDICTS:
-        raise UsageError("verdict", f"There is no verdict {verdict!r}.", subject="verdict", next_step=f"One of {', '.join(VERDICTS)}.")
+        raise UsageError(
+            "verdict",
+            f"There is no verdict {verdict!r}.",
+            subject="verdict",
+            next_step=f"One of {', '.join(VERDICTS)}.",
+        )
     if agent:
-        raise RefusedError("human-only", f"Only a person decides: {agent}.", subject=id, next_step="Wait for the operator's decision.")
+        raise RefusedError(
+            "human-only", f"Only a person decides: {agent}.", subject=id, next_step="Wait for the operator's decision."
+        )
     if verdict == "changes" and not comment.strip():
-        raise UsageError("comment-missing", "Say what should change.", subject="comment", next_step="Give --comment TEXT.")
+        raise UsageError(
+            "comment-missing", "Say what should change.", subject="comment", next_step="Give --comment TEXT."
+        )
     found = get(ledger, id)
     if shown_digest is not None and not hmac.compare_digest(shown_digest, found.digest):
-        raise RefusedError("shown-differs", f"What was shown for {id} is not what was requested.", subject=id, next_step="Open it again.")
+        raise RefusedError(
+            "shown-differs",
+            f"What was shown for {id} is not what was requested.",
+            subject=id,
+            next_step="Open it again.",
+        )
     state = VERDICTS[verdict]
     now = to_iso(ledger.clock.now())
     payload = {
@@ -180,7 +203,9 @@ def decide(
         else:
             transaction.append("approval.decided", id, payload, actor=by)
     if late:
-        raise RefusedError("expired", f"{id} has expired: nobody answered in time.", subject=id, next_step="The agent may ask again.")
+        raise RefusedError(
+            "expired", f"{id} has expired: nobody answered in time.", subject=id, next_step="The agent may ask again."
+        )
     return get(ledger, id)
 
 
@@ -198,11 +223,19 @@ def consume(ledger: Ledger, id: str, payload: CommandPayload, *, actor: Actor) -
         approved = _request(current["request"]).payload
         if "consumed" not in TRANSITIONS[current["state"]]:
             code = "consumed" if current["state"] == "consumed" else "not-approved"
-            raise RefusedError(code, f"{id} is {current['state']}: it authorises nothing.", subject=id, next_step="Request a new approval.")
+            raise RefusedError(
+                code,
+                f"{id} is {current['state']}: it authorises nothing.",
+                subject=id,
+                next_step="Request a new approval.",
+            )
         if not hmac.compare_digest(digest(payload), current["digest"]):
             names = ", ".join(differing_fields(approved, payload))
             raise RefusedError(
-                "digest-differs", f"This is not the command that was approved for {id}: {names} differ.", subject=names, next_step="Request a new approval for it."
+                "digest-differs",
+                f"This is not the command that was approved for {id}: {names} differ.",
+                subject=names,
+                next_step="Request a new approval for it.",
             )
         if _deadline_passed(current["state"], None, current["start_before"], now):
             lapsed = True
@@ -241,14 +274,20 @@ def get(ledger: Ledger, id: str) -> Approval:
     """
     rows = ledger.query(f"{_SELECT} WHERE approval.id = ?", (id,))
     if not rows:
-        raise UsageError("no-approval", f"There is no approval {id[:80]!r}.", subject=id[:80], next_step="`trainflow approval list` shows them.")
+        raise UsageError(
+            "no-approval",
+            f"There is no approval {id[:80]!r}.",
+            subject=id[:80],
+            next_step="`trainflow approval list` shows them.",
+        )
     return _approval(ledger, rows[0])
 
 
 def listed(ledger: Ledger, *, task: str | None = None, pending_only: bool = False) -> list[Approval]:
     """Requests: the pending ones first, high impact before low, then by age; the others newest first."""
     rows = ledger.query(
-        f"{_SELECT} WHERE (? IS NULL OR task = ?) AND (NOT ? OR state = 'pending') ORDER BY requested_at", (task, task, pending_only)
+        f"{_SELECT} WHERE (? IS NULL OR task = ?) AND (NOT ? OR state = 'pending') ORDER BY requested_at",
+        (task, task, pending_only),
     )
     found = [_approval(ledger, row) for row in rows]
     pending = sorted((a for a in found if a.state == "pending"), key=lambda a: (not a.high_impact, a.requested_at))

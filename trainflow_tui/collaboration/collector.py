@@ -5,11 +5,9 @@ Identity is the content, so a round that is repeated, interrupted or run by two 
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import os
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +21,6 @@ from trainflow_tui.collaboration.generated_files import HUMAN_FILES
 from trainflow_tui.collaboration.settled_read import (
     BeingEdited,
     Fingerprint,
-    LastRead,
     Missing,
     NotRegular,
     Oversize,
@@ -65,11 +62,21 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True):
     hints: list[str] = []
 
 
+class _LastRead(msgspec.Struct, frozen=True, kw_only=True):
+    """What is remembered of the last time that a file's content was read."""
+
+    fingerprint: Fingerprint
+    scanned_at: datetime
+    """Before the last scan that met this fingerprint."""
+    scans_since_hash: int = 0
+    provisional: bool = False
+
+
 class _Known(msgspec.Struct, frozen=True, kw_only=True):
     """The collector's row for one file."""
 
     state: str = ""
-    last: LastRead | None = None
+    last: _LastRead | None = None
     sha256: str = ""
     detail: str = ""
     """Since when it is being edited, or what is wrong."""
@@ -110,23 +117,25 @@ class _Outcome:
 
 def _collect_file(workspace: Workspace, task: str, name: str, reader: SettledReader, actor: Actor) -> _Outcome:
     outcome, known = _Outcome(), _known(workspace, task, name)
-    found = reader.read(workspace.task_folder(task) / name, known.last)
-    if isinstance(found, BeingEdited) and found.content is not None and _waited(workspace, known) >= PROVISIONAL_AFTER:
-        content = found.content
-        print_ = Fingerprint.of(os.stat(workspace.task_folder(task) / name))
-        found = Settled(content=content, fingerprint=print_, sha256=hashlib.sha256(content).hexdigest(), provisional=True)
+    last, before = known.last, workspace.clock.now()
+    found = reader.read(
+        workspace.task_folder(task) / name,
+        previous=last.fingerprint if last else None,
+        last_scan=last.scanned_at if last else None,
+        scans_since_hash=last.scans_since_hash if last else 0,
+        was_provisional=last.provisional if last else False,
+        impatient=known.state == "editing" and _waited(workspace, known) >= PROVISIONAL_AFTER,
+    )
     match found:
         case Unchanged():
-            assert known.last is not None
-            last = msgspec.structs.replace(
-                known.last, scanned_at=workspace.clock.now(), scans_since_hash=known.last.scans_since_hash + 1
-            )
+            assert last is not None
+            last = msgspec.structs.replace(last, scanned_at=before, scans_since_hash=last.scans_since_hash + 1)
             state = "collected" if known.state == "editing" else known.state
             _store(workspace, task, name, msgspec.structs.replace(known, state=state, last=last))
         case BeingEdited():
             _store_editing(workspace, task, name, known, outcome)
         case Settled():
-            _take(workspace, task, name, found, known, outcome, actor)
+            _take(workspace, task, name, found, known, outcome, actor, before)
         case Missing() | Oversize() | NotRegular() | Unreadable():
             code, text = _problem(found)
             _store(workspace, task, name, msgspec.structs.replace(known, state=code, detail=text, last=None))
@@ -141,9 +150,16 @@ def _store_editing(workspace: Workspace, task: str, name: str, known: _Known, ou
 
 
 def _take(
-    workspace: Workspace, task: str, name: str, found: Settled, known: _Known, outcome: _Outcome, actor: Actor
+    workspace: Workspace,
+    task: str,
+    name: str,
+    found: Settled,
+    known: _Known,
+    outcome: _Outcome,
+    actor: Actor,
+    before: datetime,
 ) -> None:
-    last = LastRead(fingerprint=found.fingerprint, scanned_at=workspace.clock.now(), provisional=found.provisional)
+    last = _LastRead(fingerprint=found.fingerprint, scanned_at=before, provisional=found.provisional)
     fresh = _Known(state="collected", last=last, sha256=found.sha256)
     if found.provisional:
         outcome.provisional.append(f"{task}/{name}")
@@ -190,7 +206,7 @@ def _record(
             if len(plan.changes) <= CHUNK:
                 _record_version(transaction, task, name, found, decoded, actor)
                 _write_row(transaction, workspace, task, name, fresh, plan.hints)
-                return plan.hints
+                return list(plan.hints)
 
 
 def _record_version(
@@ -230,7 +246,7 @@ def _known(workspace: Workspace, task: str, name: str) -> _Known:
     if not rows:
         return _Known()
     state, last, sha256, detail = rows[0]
-    decoded = msgspec.json.decode(last, type=LastRead) if last else None
+    decoded = msgspec.json.decode(last, type=_LastRead) if last else None
     return _Known(state=state, last=decoded, sha256=sha256, detail=detail)
 
 
@@ -259,11 +275,16 @@ def mark_edited(workspace: Workspace) -> list[str]:
     for task, name in _files(workspace):
         known = _known(workspace, task, name)
         try:
-            now = Fingerprint.of(os.stat(workspace.task_folder(task) / name, follow_symlinks=False))
+            now = Fingerprint.of(workspace.task_folder(task) / name)
         except OSError:
             continue
         if known.state == "collected" and known.last is not None and now != known.last.fingerprint:
-            _store(workspace, task, name, msgspec.structs.replace(known, state="editing", detail=to_iso(workspace.clock.now())))
+            _store(
+                workspace,
+                task,
+                name,
+                msgspec.structs.replace(known, state="editing", detail=to_iso(workspace.clock.now())),
+            )
             edited.append(f"{task}/{name}")
     if edited:
         with workspace.ledger.transaction() as transaction:
@@ -282,5 +303,3 @@ def watched_directories(workspace: Workspace) -> tuple[Path, ...]:
     """The parent directories whose change events are worth a wake-up."""
     folders = {workspace.task_folder(task) for task, _ in _files(workspace)}
     return tuple(sorted(folder for folder in (*folders, workspace.spool) if folder.is_dir()))
-
-

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final
 
@@ -41,13 +42,38 @@ class FileWarning(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     text: str
 
 
-class Classified(msgspec.Struct, frozen=True):
+class Classified(msgspec.Struct):
     """All lines of a text without their ends, and the `LineKind` of each."""
 
     lines: list[str]
     kinds: bytearray
     unclosed_fence: int | None = None
     """The line, from 1, of a fence that runs to the end of the file because nothing closes it."""
+
+    def paragraphs(self, start: int, end: int) -> Iterator[tuple[int, list[str]]]:
+        """Runs of lines between blank ones, each with the index at which it begins. A blank line in code divides nothing."""
+        begin = start
+        for index in range(start, end):
+            if not self.lines[index].strip() and self.kinds[index] == LineKind.TEXT:
+                if begin < index:
+                    yield begin, self.lines[begin:index]
+                begin = index + 1
+        if begin < end:
+            yield begin, self.lines[begin:end]
+
+    def blank_template(self, template: str, start: int, end: int) -> None:
+        """Empty the lines of each paragraph of a form, once each, also where somebody went on writing right below it."""
+        form = classify(template)
+        known = [[line.rstrip() for line in lines] for _, lines in form.paragraphs(0, len(form.lines))]
+        for begin, lines in list(self.paragraphs(start, end)):
+            for wanted in known:
+                if lines[0].rstrip() != wanted[0]:
+                    continue
+                if [line.rstrip() for line in lines[: len(wanted)]] == wanted:
+                    known.remove(wanted)
+                    self.lines[begin : begin + len(wanted)] = [""] * len(wanted)
+                    self.kinds[begin : begin + len(wanted)] = bytes(len(wanted))
+                    break
 
     def warnings(self) -> list[FileWarning]:
         """Remarks about the structure, for the writer of the file."""
@@ -61,10 +87,12 @@ _FENCE: Final = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _LIST_MARKER: Final = re.compile(r"(?:[-*+]|([0-9]{1,9})[.)])(?:([ \t]+)(?=[^ \t])|[ \t]*$)")
 _HEADING: Final = re.compile(r"#{1,6}(?:[ \t]|$)")
 _THEMATIC_BREAK: Final = re.compile(r"([-*_])[ \t]*(?:\1[ \t]*){2,}$")
+_UNDERLINE: Final = re.compile(r"(?:=+|-+)[ \t]*$")
 _SPECIAL: Final = frozenset(" \t`~<#>-*+_=0123456789")
 _BLANKS: Final = re.compile(r"[ \t]*")
 _MAX_NESTING: Final = 20
-_FRONT_MATTER_LINE: Final = re.compile(r"[\w.-]+[ \t]*:|[ \t]+\S|- ")
+_KEY: Final = re.compile(r"[\w.-]+[ \t]*:")
+_KEY_OR_VALUE: Final = re.compile(r"[\w.-]+[ \t]*:|[ \t]+\S|- ")
 
 
 def classify(text: str, *, block: tuple[re.Pattern[str], re.Pattern[str]] | None = None) -> Classified:
@@ -91,7 +119,7 @@ def _front_matter_end(lines: list[str]) -> int:
     for index, line in enumerate(lines[1:], start=1):
         if line.rstrip() in ("---", "..."):
             return index + 1 if index > 1 else 0
-        if not _FRONT_MATTER_LINE.match(line):
+        if not (_KEY if index == 1 else _KEY_OR_VALUE).match(line):
             return 0
     return 0
 
@@ -110,6 +138,10 @@ class _Scanner:
         self._items: list[int] = []
         """The columns at which the content of each open list item begins."""
         self._in_paragraph = False
+        self._in_quote = False
+        """The paragraph is in a block quote: it can go on without the mark, but keeps no list from beginning."""
+        self._item_is_empty = False
+        """The line before was a list marker alone; a blank line ends such an item."""
 
     def run(self, start: int) -> int | None:
         """Mark every opaque line from `start` on; returns the line, from 1, of a fence that stays open."""
@@ -127,7 +159,7 @@ class _Scanner:
             self._kinds[index:end] = bytes([kind]) * (end - index)
             if not closed:
                 return index + 1
-            index, self._in_paragraph = end, False
+            index, self._in_paragraph, self._in_quote = end, False, False
         return None
 
     def _opaque(self, index: int) -> tuple[int, LineKind, bool]:
@@ -137,8 +169,11 @@ class _Scanner:
         at = _indent(line)
         column = _width(line, at)
         if at == len(line):
-            self._in_paragraph = False
+            if self._item_is_empty:
+                self._items.pop()
+            self._in_paragraph = self._in_quote = self._item_is_empty = False
             return nothing
+        self._item_is_empty = False
         at, column = self._enter_lists(line, at, column)
         base = self._items[-1] if self._items else 0
         if column - base > 3:
@@ -152,7 +187,10 @@ class _Scanner:
             end = self._next(self._comment_ends, index)
             if end is not None:
                 return end + 1, LineKind.COMMENT, True
-        self._in_paragraph = at < len(line) and not _HEADING.match(line, at) and not _THEMATIC_BREAK.match(line, at)
+        underlines = self._in_paragraph and not self._in_quote and column >= base and _UNDERLINE.match(line, at)
+        ends = underlines or at == len(line) or _HEADING.match(line, at) or _THEMATIC_BREAK.match(line, at)
+        self._in_paragraph = not ends
+        self._in_quote = self._in_paragraph and (self._in_quote or line.startswith(">", at))
         return nothing
 
     def _enter_lists(self, line: str, at: int, column: int) -> tuple[int, int]:
@@ -161,22 +199,23 @@ class _Scanner:
         Returns the position and column of the content behind the markers.
         """
         if self._items and column < self._items[-1] and not self._is_lazy(line, at, column):
-            self._in_paragraph = False
+            self._in_paragraph = self._in_quote = False
             while self._items and column < self._items[-1]:
                 self._items.pop()
         base = self._items[-1] if self._items else 0
         for _ in range(_MAX_NESTING):
             if column - base > 3 or _THEMATIC_BREAK.match(line, at) or not (marker := _LIST_MARKER.match(line, at)):
                 break
-            if self._in_paragraph and not _may_interrupt(marker):
+            if self._in_paragraph and not self._in_quote and not _may_interrupt(marker):
                 break
             blanks = marker[2] or " "
             width = marker.end() - marker.start() - len(marker[2] or "") + _width(blanks, len(blanks))
-            self._in_paragraph = False
+            self._in_paragraph = self._in_quote = False
             if _width(blanks, len(blanks)) > 4:
                 # Five blanks begin an indented code block inside of the item.
                 self._items.append(column + width - _width(blanks, len(blanks)) + 1)
                 return len(line), column + width
+            self._item_is_empty = marker[2] is None
             at, column = marker.end(), column + width
             base = column
             self._items.append(base)

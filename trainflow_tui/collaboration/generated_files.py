@@ -23,7 +23,10 @@ _RECEIPTS_SHOWN: Final = 500
 def templates(title: str) -> dict[str, str]:
     """The starting texts of the two human files."""
     shown = display(title)
-    return {"GUIDANCE.md": GUIDANCE_TEMPLATE.format(title=shown), "QUESTIONS.md": QUESTIONS_TEMPLATE.format(title=shown)}
+    return {
+        "GUIDANCE.md": GUIDANCE_TEMPLATE.format(title=shown),
+        "QUESTIONS.md": QUESTIONS_TEMPLATE.format(title=shown),
+    }
 
 
 def render_task(workspace: Workspace, task: str) -> list[str]:
@@ -51,14 +54,19 @@ def render_all(workspace: Workspace) -> list[str]:
     """The same for every task; names are `task/FILE`."""
     from trainflow_tui.collaboration import tasks
 
-    return [f"{task.id}/{name}" for task in tasks.all_tasks(workspace.ledger) for name in render_task(workspace, task.id)]
+    return [
+        f"{task.id}/{name}" for task in tasks.all_tasks(workspace.ledger) for name in render_task(workspace, task.id)
+    ]
 
 
 def board(workspace: Workspace, task: Task) -> str:
     """The text of BOARD.md: where the task stands, what needs a person, what is asked and what is pending."""
     ledger = workspace.ledger
     waiting = [
-        *(f"approval `{a.id}`: {_line(a.request.title)}" for a in approvals.listed(ledger, task=task.id, pending_only=True)),
+        *(
+            f"approval `{a.id}`: {_line(a.request.title)}"
+            for a in approvals.listed(ledger, task=task.id, pending_only=True)
+        ),
         *(f"question `{q.id}`: {_line(q.title)}" for q in questions.blocking_open(ledger) if q.task == task.id),
         *_file_troubles(workspace, task.id),
     ]
@@ -68,7 +76,9 @@ def board(workspace: Workspace, task: Task) -> str:
     lines = [
         f"# {_line(task.title)}",
         "",
-        f"Stage: **{task.state}**" + (f" (before: {task.resume_state})" if task.resume_state else "") + f" · since {task.moved_at[:19]} UTC",
+        f"Stage: **{task.state}**"
+        + (f" (before: {task.resume_state})" if task.resume_state else "")
+        + f" · since {task.moved_at[:19]} UTC",
         "",
         "[Guidance](GUIDANCE.md) · [Questions](QUESTIONS.md) · [Receipts](RECEIPTS.md)",
         "",
@@ -97,7 +107,12 @@ def board(workspace: Workspace, task: Task) -> str:
 def receipts(workspace: Workspace, task: Task) -> str:
     """The text of RECEIPTS.md: each guidance item with what became of each of its versions."""
     items = guidance.listed(workspace.ledger, task=task.id)
-    lines = [f"# Receipts of {_line(task.title)}", "", "What was collected from GUIDANCE.md and what became of it. Generated.", ""]
+    lines = [
+        f"# Receipts of {_line(task.title)}",
+        "",
+        "What was collected from GUIDANCE.md and what became of it. Generated.",
+        "",
+    ]
     for item in items[-_RECEIPTS_SHOWN:]:
         lines += _receipt_block(item)
     if not items:
@@ -106,7 +121,14 @@ def receipts(workspace: Workspace, task: Task) -> str:
         lines += [f"{len(items) - _RECEIPTS_SHOWN} older items: `trainflow guidance list {task.id}`.", ""]
     for q in questions.listed(workspace.ledger, task=task.id):
         if q.direction == "to-agent" and q.answer:
-            lines += [f"## Answer to {q.id}: {_line(q.title)}", "", *_quoted(q.answer), "", f"by {_line(q.answered_by or '')}, {(q.answered_at or '')[:19]} UTC", ""]
+            lines += [
+                f"## Answer to {q.id}: {_line(q.title)}",
+                "",
+                *_quoted(q.answer),
+                "",
+                f"by {_line(q.answered_by or '')}, {(q.answered_at or '')[:19]} UTC",
+                "",
+            ]
     return "\n".join(lines)
 
 
@@ -123,7 +145,8 @@ def _receipt_block(item: GuidanceItem) -> list[str]:
 
 def _file_troubles(workspace: Workspace, task: str) -> list[str]:
     rows = workspace.ledger.query(
-        "SELECT name, state, detail FROM human_file WHERE task = ? AND state NOT IN ('collected', 'unchanged', 'editing')", (task,)
+        "SELECT name, state, detail FROM human_file WHERE task = ? AND state NOT IN ('collected', 'unchanged', 'editing')",
+        (task,),
     )
     return [f"{name} cannot be collected: {_line(detail) or state}" for name, state, detail in rows]
 

@@ -61,11 +61,15 @@ class GuidanceItem(msgspec.Struct, frozen=True, kw_only=True):
 def listed(ledger: Ledger, *, task: str | None = None) -> list[GuidanceItem]:
     """All items with their receipts, in the order of the file, removed ones last."""
     receipts: dict[tuple[str, str], list[Receipt]] = {}
-    for row in ledger.query("SELECT task, item, version, state, note, at, by FROM receipt WHERE ? IS NULL OR task = ? ORDER BY seq", (task, task)):
+    for row in ledger.query(
+        "SELECT task, item, version, state, note, at, by FROM receipt WHERE ? IS NULL OR task = ? ORDER BY seq",
+        (task, task),
+    ):
         receipt = Receipt(**dict(zip(Receipt.__struct_fields__, row, strict=True)))
         receipts.setdefault((receipt.task, receipt.item), []).append(receipt)
     rows = ledger.query(
-        "SELECT * FROM guidance WHERE ? IS NULL OR task = ? ORDER BY task, removed_at IS NOT NULL, position, first_at", (task, task)
+        "SELECT * FROM guidance WHERE ? IS NULL OR task = ? ORDER BY task, removed_at IS NOT NULL, position, first_at",
+        (task, task),
     )
     names = GuidanceItem.__struct_fields__[:13]
     items = []
@@ -79,7 +83,15 @@ def listed(ledger: Ledger, *, task: str | None = None) -> list[GuidanceItem]:
 
 
 def add_receipt(
-    ledger: Ledger, *, task: str, item: str, state: str, note: str, actor: Actor, agent: str | None, version: int | None = None
+    ledger: Ledger,
+    *,
+    task: str,
+    item: str,
+    state: str,
+    note: str,
+    actor: Actor,
+    agent: str | None,
+    version: int | None = None,
 ) -> GuidanceItem:
     """State that this version of an item was seen, handled or accepted.
 
@@ -89,20 +101,39 @@ def add_receipt(
     """
     found = next((i for i in listed(ledger, task=task) if i.id == item), None)
     if found is None:
-        raise UsageError("no-guidance", f"Task {task[:80]!r} has no guidance item {item[:80]!r}.", subject=item[:80], next_step=f"`trainflow guidance list {task}` shows them.")
+        raise UsageError(
+            "no-guidance",
+            f"Task {task[:80]!r} has no guidance item {item[:80]!r}.",
+            subject=item[:80],
+            next_step=f"`trainflow guidance list {task}` shows them.",
+        )
     if state in NEEDS_NOTE and not note.strip():
-        raise UsageError("note-missing", f"Say in a note how the item was {state}.", subject="note", next_step="Give --note TEXT.")
+        raise UsageError(
+            "note-missing", f"Say in a note how the item was {state}.", subject="note", next_step="Give --note TEXT."
+        )
     if version is not None and version != found.version:
-        raise RefusedError("guidance-moved", f"{item} is at version {found.version}, not {version}.", subject=item, next_step="Read it again first.")
+        raise RefusedError(
+            "guidance-moved",
+            f"{item} is at version {found.version}, not {version}.",
+            subject=item,
+            next_step="Read it again first.",
+        )
     if state not in RECEIPT_TRANSITIONS[found.state]:
         allowed = ", ".join(sorted(RECEIPT_TRANSITIONS[found.state])) or "nothing"
-        raise RefusedError("receipt-transition", f"{item} is {found.state}: it cannot become {state}.", subject=item, next_step=f"From here: {allowed}.")
+        raise RefusedError(
+            "receipt-transition",
+            f"{item} is {found.state}: it cannot become {state}.",
+            subject=item,
+            next_step=f"From here: {allowed}.",
+        )
     if state == "accepted" and agent:
         raise RefusedError("human-only", f"Only a person accepts: {agent}.", subject=item)
     payload = {"task": task, "item": item, "version": found.version, "state": state, "note": note.strip()}
     with ledger.transaction() as transaction:
         rows = transaction.query("SELECT version FROM guidance WHERE task = ? AND id = ?", (task, item))
         if rows[0][0] != found.version:
-            raise RefusedError("guidance-moved", f"{item} has a newer version.", subject=item, next_step="Read it again first.")
+            raise RefusedError(
+                "guidance-moved", f"{item} has a newer version.", subject=item, next_step="Read it again first."
+            )
         transaction.append("receipt.added", f"{task}/{item}", payload, actor=actor)
     return next(i for i in listed(ledger, task=task) if i.id == item)

@@ -102,7 +102,9 @@ def _ps(pid: int, column: str) -> str:
     if Path("/proc/self").exists():
         return ""
     try:
-        done = subprocess.run(["ps", "-o", column, "-p", str(pid)], capture_output=True, text=True, timeout=2, check=False)
+        done = subprocess.run(
+            ["ps", "-o", column, "-p", str(pid)], capture_output=True, text=True, timeout=2, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip()

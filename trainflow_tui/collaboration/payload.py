@@ -59,7 +59,9 @@ def check_payload(payload: CommandPayload) -> None:
     """
 
     def refuse(field: str, value: str, expected: str) -> UsageError:
-        return UsageError("payload-invalid", f"payload.{field} = {value[:80]!r}; expected {expected}.", subject=f"payload.{field}")
+        return UsageError(
+            "payload-invalid", f"payload.{field} = {value[:80]!r}; expected {expected}.", subject=f"payload.{field}"
+        )
 
     if not payload.argv or not payload.argv[0]:
         raise refuse("argv", str(payload.argv), "a program and its arguments")

@@ -44,7 +44,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """Taken while the file was still being edited."""
 
 
-def ask(ledger: Ledger, *, task: str, title: str, body: str, blocking: bool, actor: Actor, direction: str = "to-human") -> Question:
+def ask(
+    ledger: Ledger, *, task: str, title: str, body: str, blocking: bool, actor: Actor, direction: str = "to-human"
+) -> Question:
     """Record a question. The direction is told by who asks: an agent asks the human.
 
     Raises:
@@ -54,7 +56,14 @@ def ask(ledger: Ledger, *, task: str, title: str, body: str, blocking: bool, act
     if not title or len(title) > 300 or "\n" in title:
         raise UsageError("question-title", "A question's title is one line of 1 to 300 characters.", subject="title")
     id = new_id("q")
-    payload = {"task": task, "id": id, "direction": direction, "title": title, "body": body.strip(), "blocking": blocking}
+    payload = {
+        "task": task,
+        "id": id,
+        "direction": direction,
+        "title": title,
+        "body": body.strip(),
+        "blocking": blocking,
+    }
     with ledger.transaction() as transaction:
         if not transaction.query("SELECT 1 FROM task WHERE id = ?", (task,)):
             raise UsageError("no-task", f"There is no task {task[:120]!r}.", subject=task[:120])
@@ -75,12 +84,20 @@ def answer(ledger: Ledger, id: str, text: str, *, actor: Actor, agent: str | Non
     question = get(ledger, id, task=task)
     if question.direction == "to-human" and agent:
         raise RefusedError(
-            "human-only", f"{id} was asked of a human and cannot be answered by an agent: {agent}.", subject=id, next_step="Wait for the operator."
+            "human-only",
+            f"{id} was asked of a human and cannot be answered by an agent: {agent}.",
+            subject=id,
+            next_step="Wait for the operator.",
         )
     with ledger.transaction() as transaction:
         state = _state(transaction, question)
         if "answered" not in TRANSITIONS[state]:
-            raise RefusedError("question-transition", f"{id} is {state}: it cannot become answered.", subject=id, next_step="Ask a new question to add something.")
+            raise RefusedError(
+                "question-transition",
+                f"{id} is {state}: it cannot become answered.",
+                subject=id,
+                next_step="Ask a new question to add something.",
+            )
         payload = {"task": question.task, "id": question.id, "answer": text, "version": question.version}
         transaction.append("question.answered", f"{question.task}/{question.id}", payload, actor=actor)
     return get(ledger, id, task=question.task)
@@ -101,8 +118,18 @@ def get(ledger: Ledger, id: str, *, task: str | None = None) -> Question:
     if len(rows) == 1:
         return _question(rows[0])
     if rows:
-        raise UsageError("question-ambiguous", f"Several tasks have a question {id}.", subject=id, next_step="Name the task with --task.")
-    raise UsageError("no-question", f"There is no question {id[:80]!r}.", subject=id[:80], next_step="`trainflow question list` shows them.")
+        raise UsageError(
+            "question-ambiguous",
+            f"Several tasks have a question {id}.",
+            subject=id,
+            next_step="Name the task with --task.",
+        )
+    raise UsageError(
+        "no-question",
+        f"There is no question {id[:80]!r}.",
+        subject=id[:80],
+        next_step="`trainflow question list` shows them.",
+    )
 
 
 def listed(ledger: Ledger, *, task: str | None = None, open_only: bool = False) -> list[Question]:

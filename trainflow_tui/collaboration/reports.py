@@ -47,17 +47,46 @@ def add(
         UsageError: a field is out of its domain, or a pass comes without evidence or without a positive `executed`.
     """
     if not _KIND.fullmatch(kind):
-        raise UsageError("report-kind", f"{kind[:60]!r} is not a report kind.", subject="kind", next_step="Lower-case words joined by '-'.")
+        raise UsageError(
+            "report-kind",
+            f"{kind[:60]!r} is not a report kind.",
+            subject="kind",
+            next_step="Lower-case words joined by '-'.",
+        )
     if status not in STATUSES:
-        raise UsageError("report-status", f"There is no status {status!r}.", subject="status", next_step=f"One of {', '.join(STATUSES)}.")
+        raise UsageError(
+            "report-status",
+            f"There is no status {status!r}.",
+            subject="status",
+            next_step=f"One of {', '.join(STATUSES)}.",
+        )
     if len(summary) > 1000:
-        raise UsageError("report-summary", f"A summary has at most 1000 characters, this one {len(summary)}.", subject="summary")
+        raise UsageError(
+            "report-summary", f"A summary has at most 1000 characters, this one {len(summary)}.", subject="summary"
+        )
     if status in ("pass", "complete") and not evidence:
-        raise UsageError("report-evidence", f"A report that says {status} needs evidence.", subject="evidence", next_step="Name files with --evidence.")
+        raise UsageError(
+            "report-evidence",
+            f"A report that says {status} needs evidence.",
+            subject="evidence",
+            next_step="Name files with --evidence.",
+        )
     if status == "pass" and (executed is None or executed < 1):
-        raise UsageError("report-executed", "A pass says how many checks ran, at least 1.", subject="executed", next_step="Give --executed N.")
+        raise UsageError(
+            "report-executed",
+            "A pass says how many checks ran, at least 1.",
+            subject="executed",
+            next_step="Give --executed N.",
+        )
     id = new_id("rp")
-    payload = {"task": task, "kind": kind, "status": status, "summary": summary.strip(), "evidence": evidence, "executed": executed}
+    payload = {
+        "task": task,
+        "kind": kind,
+        "status": status,
+        "summary": summary.strip(),
+        "evidence": evidence,
+        "executed": executed,
+    }
     with ledger.transaction() as transaction:
         if not transaction.query("SELECT 1 FROM task WHERE id = ?", (task,)):
             raise UsageError("no-task", f"There is no task {task[:120]!r}.", subject=task[:120])
@@ -67,18 +96,25 @@ def add(
 
 def of_task(ledger: Ledger, task: str) -> list[Report]:
     """All reports of a task, newest first."""
-    return [_report(row) for row in ledger.query("SELECT * FROM report WHERE task = ? ORDER BY at DESC, rowid DESC", (task,))]
+    return [
+        _report(row)
+        for row in ledger.query("SELECT * FROM report WHERE task = ? ORDER BY at DESC, rowid DESC", (task,))
+    ]
 
 
 def latest(ledger: Ledger, task: str, kind: str) -> Report | None:
     """The current report of a kind: the last one recorded."""
-    rows = ledger.query("SELECT * FROM report WHERE task = ? AND kind = ? ORDER BY at DESC, rowid DESC LIMIT 1", (task, kind))
+    rows = ledger.query(
+        "SELECT * FROM report WHERE task = ? AND kind = ? ORDER BY at DESC, rowid DESC LIMIT 1", (task, kind)
+    )
     return _report(rows[0]) if rows else None
 
 
 def is_passing(report: Report | None) -> bool:
     """Whether a gate may count on it; an analysis passes when it is complete."""
-    return report is not None and (report.status == "pass" or (report.kind == "analysis" and report.status == "complete"))
+    return report is not None and (
+        report.status == "pass" or (report.kind == "analysis" and report.status == "complete")
+    )
 
 
 def _report(row: tuple[object, ...]) -> Report:

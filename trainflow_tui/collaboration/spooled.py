@@ -69,11 +69,17 @@ def _take(workspace: Workspace, record: SpooledGuidance) -> int:
     with workspace.ledger.transaction() as transaction:
         if not transaction.query("SELECT 1 FROM task WHERE id = ?", (record.task,)):
             _log.error("guidance %s names the unknown task %s", record.id, record.task)
-        position = transaction.query("SELECT coalesce(max(position), 0) + 1 FROM guidance WHERE task = ?", (record.task,))[0][0]
+        position = transaction.query(
+            "SELECT coalesce(max(position), 0) + 1 FROM guidance WHERE task = ?", (record.task,)
+        )[0][0]
         if transaction.query("SELECT 1 FROM guidance WHERE task = ? AND id = ?", (record.task, record.id)):
             return 0
         event = transaction.append(
-            "guidance.collected", f"{record.task}/{record.id}", payload | {"position": position}, actor=record.actor, idempotency=record.id
+            "guidance.collected",
+            f"{record.task}/{record.id}",
+            payload | {"position": position},
+            actor=record.actor,
+            idempotency=record.id,
         )
     return 1 if event is not None else 0
 

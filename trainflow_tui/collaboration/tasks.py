@@ -98,7 +98,9 @@ def create(
             next_step="1 to 100 letters, digits, '.', '_' or '-', the first a letter or digit.",
         )
     if mode not in MODES:
-        raise UsageError("task-mode", f"There is no mode {mode!r}.", subject="mode", next_step=f"One of {', '.join(MODES)}.")
+        raise UsageError(
+            "task-mode", f"There is no mode {mode!r}.", subject="mode", next_step=f"One of {', '.join(MODES)}."
+        )
     payload = {"title": title, "objective": objective.strip(), "mode": mode}
     with workspace.ledger.transaction() as transaction:
         # Ids that differ only in case would share a folder on some file systems.
@@ -162,7 +164,10 @@ def move(ledger: Ledger, id: str, to: str, *, actor: Actor, reason: str = "") ->
     if to not in allowed and not (to == task.resume_state and "resume" in allowed):
         names = ", ".join(sorted(allowed)) or "nothing"
         raise RefusedError(
-            "task-transition", f"{id} is {task.state}: it cannot become {to}.", subject=id, next_step=f"From here: {names}."
+            "task-transition",
+            f"{id} is {task.state}: it cannot become {to}.",
+            subject=id,
+            next_step=f"From here: {names}.",
         )
     if to in _ANY_STOP and not reason.strip():
         raise UsageError("reason-missing", f"Give the reason why {id} becomes {to}.", subject="reason")
@@ -175,7 +180,9 @@ def move(ledger: Ledger, id: str, to: str, *, actor: Actor, reason: str = "") ->
         _check_gate(ledger, task, to)
     with ledger.transaction() as transaction:
         if transaction.query("SELECT state FROM task WHERE id = ?", (id,))[0][0] != task.state:
-            raise RefusedError("task-moved", f"{id} was moved by somebody else meanwhile.", subject=id, next_step="Look again.")
+            raise RefusedError(
+                "task-moved", f"{id} was moved by somebody else meanwhile.", subject=id, next_step="Look again."
+            )
         transaction.append("task.moved", id, payload, actor=actor)
     return get(ledger, id)
 

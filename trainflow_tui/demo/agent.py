@@ -16,7 +16,18 @@ AGENT: Final = "demo-agent (simulated)"
 TASK: Final = "adapt-7b"
 SECOND_TASK: Final = "profile-moe"
 PAYLOAD: Final = {
-    "argv": ["torchrun", "--nproc-per-node", "8", "pretrain_gpt.py", "--load", "/simulated/ckpt", "--lr", "1.5e-4", "--note", "halve the rate after the spike"],
+    "argv": [
+        "torchrun",
+        "--nproc-per-node",
+        "8",
+        "pretrain_gpt.py",
+        "--load",
+        "/simulated/ckpt",
+        "--lr",
+        "1.5e-4",
+        "--note",
+        "halve the rate after the spike",
+    ],
     "cwd": "/simulated/run",
     "hosts": ["dcu-01", "dcu-02"],
     "env_names": ["HIP_VISIBLE_DEVICES", "NCCL_DEBUG"],
@@ -48,20 +59,54 @@ class Trainflow:
             env=os.environ | {"TRAINFLOW_AGENT": AGENT},
         )
         if done.returncode not in may_end_with:
-            raise RuntimeError(f"trainflow {' '.join(words)} ended with {done.returncode}: {done.stdout or done.stderr}")
+            raise RuntimeError(
+                f"trainflow {' '.join(words)} ended with {done.returncode}: {done.stdout or done.stderr}"
+            )
         answer: dict[str, Any] = json.loads(done.stdout)
         return answer
 
 
 def prepare(trainflow: Trainflow) -> None:
     """Two tasks, their first stage and reports."""
-    trainflow.call("task", "create", "Adapt a 7B model (simulated)", "--id", TASK, "--objective", "A trusted baseline on 16 cards (simulated)")
-    trainflow.call("task", "create", "Profile a mixture of experts (simulated)", "--id", SECOND_TASK, "--mode", "analyze", "--objective", "Find what makes the steps slow (simulated)")
+    trainflow.call(
+        "task",
+        "create",
+        "Adapt a 7B model (simulated)",
+        "--id",
+        TASK,
+        "--objective",
+        "A trusted baseline on 16 cards (simulated)",
+    )
+    trainflow.call(
+        "task",
+        "create",
+        "Profile a mixture of experts (simulated)",
+        "--id",
+        SECOND_TASK,
+        "--mode",
+        "analyze",
+        "--objective",
+        "Find what makes the steps slow (simulated)",
+    )
     trainflow.call("task", "move", TASK, "prepared")
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as evidence:
         evidence.write("simulated: 2 nodes, 16 cards, all checks passed\n")
         evidence.flush()
-        trainflow.call("report", "add", TASK, "--kind", "environment", "--status", "pass", "--executed", "14", "--evidence", evidence.name, "--summary", "16 of 16 cards healthy (simulated)")
+        trainflow.call(
+            "report",
+            "add",
+            TASK,
+            "--kind",
+            "environment",
+            "--status",
+            "pass",
+            "--executed",
+            "14",
+            "--evidence",
+            evidence.name,
+            "--summary",
+            "16 of 16 cards healthy (simulated)",
+        )
     trainflow.call("task", "move", TASK, "environment_checked")
     trainflow.call("task", "move", SECOND_TASK, "prepared")
 
@@ -72,25 +117,59 @@ def answer_guidance(trainflow: Trainflow) -> None:
         if item["state"] == "collected":
             trainflow.call("receipt", "add", TASK, item["id"], "seen", "--version", str(item["version"]))
             if number == 0:
-                trainflow.call("receipt", "add", TASK, item["id"], "applied", "--note", "the launch script keeps them (simulated)")
+                trainflow.call(
+                    "receipt", "add", TASK, item["id"], "applied", "--note", "the launch script keeps them (simulated)"
+                )
 
 
 def ask(trainflow: Trainflow, *, blocking: bool) -> str:
     """Ask the human about the spike; returns the question's id."""
-    words = ["--title", "The loss jumped at step 130. Lower the learning rate, or skip the batch?", "--body", "Steps 130 to 139 stand out; gradients stayed finite (simulated)."]
+    words = [
+        "--title",
+        "The loss jumped at step 130. Lower the learning rate, or skip the batch?",
+        "--body",
+        "Steps 130 to 139 stand out; gradients stayed finite (simulated).",
+    ]
     return str(trainflow.call("question", "ask", TASK, *words, *(["--blocking"] if blocking else []))["question"]["id"])
 
 
 def request(trainflow: Trainflow) -> str:
     """Request the approval of a restart with half the rate; returns its id."""
-    words = ["--title", "Restart from step 150 with half the learning rate", "--payload", "-", "--kind", "resource", "--reversible", "yes"]
-    words += ["--why", "The loss spiked at step 130 (simulated)", "--effect", "16 cards, one running job", "--undo", "stop it and resume from step 150", "--evidence", "log=train.log"]
+    words = [
+        "--title",
+        "Restart from step 150 with half the learning rate",
+        "--payload",
+        "-",
+        "--kind",
+        "resource",
+        "--reversible",
+        "yes",
+    ]
+    words += [
+        "--why",
+        "The loss spiked at step 130 (simulated)",
+        "--effect",
+        "16 cards, one running job",
+        "--undo",
+        "stop it and resume from step 150",
+        "--evidence",
+        "log=train.log",
+    ]
     return str(trainflow.call("approval", "request", TASK, *words, stdin=json.dumps(PAYLOAD))["approval"]["id"])
 
 
 def report_analysis(trainflow: Trainflow, log: Path) -> None:
     """Report on the second task, with the log as evidence."""
-    words = ["--kind", "analysis", "--status", "complete", "--evidence", str(log), "--summary", "Idle leads: input wait between steps (simulated)"]
+    words = [
+        "--kind",
+        "analysis",
+        "--status",
+        "complete",
+        "--evidence",
+        str(log),
+        "--summary",
+        "Idle leads: input wait between steps (simulated)",
+    ]
     trainflow.call("report", "add", SECOND_TASK, *words)
 
 

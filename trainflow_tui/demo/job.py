@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 TOTAL_STEPS: Final = 2000
 BATCH: Final = 256
@@ -54,7 +54,10 @@ def story(first: int, start: datetime, dice: random.Random) -> Iterator[tuple[fl
             yield 0.0, f"  successfully saved checkpoint from iteration {step:7d} to /simulated/ckpt [ t 1/1, p 1/1 ]"
         if step == STALL_AFTER and first <= RESUME_FROM:
             at += timedelta(seconds=STALL_S)
-            yield STALL_S, f"  successfully loaded checkpoint from /simulated/ckpt [ t 1/1, p 1/1 ] at iteration {RESUME_FROM}"
+            yield (
+                STALL_S,
+                f"  successfully loaded checkpoint from /simulated/ckpt [ t 1/1, p 1/1 ] at iteration {RESUME_FROM}",
+            )
             step, first = RESUME_FROM, STALL_AFTER
         step += 1
 
@@ -77,7 +80,9 @@ def follow_story(path: Path, *, first: int) -> None:
     dice = random.Random(first)
     with _open(path) as stream:
         if first > 1:
-            stream.write(f"  successfully loaded checkpoint from /simulated/ckpt [ t 1/1, p 1/1 ] at iteration {first - 1}\n")
+            stream.write(
+                f"  successfully loaded checkpoint from /simulated/ckpt [ t 1/1, p 1/1 ] at iteration {first - 1}\n"
+            )
         for wait, text in story(first, datetime.now().astimezone(), dice):
             if _closed(wait):
                 return
@@ -85,7 +90,7 @@ def follow_story(path: Path, *, first: int) -> None:
             stream.flush()
 
 
-def _open(path: Path):  # type: ignore[no-untyped-def]
+def _open(path: Path) -> TextIO:
     return open(path, "a", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600))
 
 

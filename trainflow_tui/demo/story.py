@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -47,7 +48,10 @@ def set_up(root: Path, *, whole: bool) -> None:
     """
     if is_workspace(root):
         raise UsageError(
-            "demo-directory", f"{root} holds a workspace already.", subject=str(root), next_step="Name another directory."
+            "demo-directory",
+            f"{root} holds a workspace already.",
+            subject=str(root),
+            next_step="Name another directory.",
         )
     trainflow = Trainflow(root)
     agent.prepare(trainflow)
@@ -79,7 +83,7 @@ def _write_as_a_person(root: Path) -> None:
         with open(folder / name, "a", encoding="utf-8") as stream:
             stream.write(text)
         # As if saved a while ago: a file at rest is collected by one read.
-        past = datetime.now().timestamp() - 60
+        past = time.time() - 60
         os.utime(folder / name, (past, past))
 
 
@@ -95,7 +99,9 @@ class Children:
 
     @staticmethod
     def _start(root: Path, module: str, *words: str) -> subprocess.Popen[bytes]:
-        output = os.open(root / STATE_DIRECTORY / "log" / f"demo-{module}.out", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        output = os.open(
+            root / STATE_DIRECTORY / "log" / f"demo-{module}.out", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
+        )
         try:
             return subprocess.Popen(
                 [sys.executable, "-m", f"trainflow_tui.demo.{module}", *words],

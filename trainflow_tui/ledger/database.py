@@ -126,7 +126,7 @@ class Ledger:
             connection = apsw.Connection(str(path), flags=flags)
             connection.set_busy_timeout(int(BUSY_TIMEOUT_S * 1000))
             connection.execute("PRAGMA mmap_size = 0; PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF")
-            version = int(connection.execute("PRAGMA user_version").fetchall()[0][0])
+            version = _schema_version(connection)
             if version == 0 and connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall():
                 raise DamagedError(
                     "not-a-ledger",
@@ -210,7 +210,9 @@ class Ledger:
     def events(self, *, entity: str | None = None, after: int = 0, limit: int = 1000) -> list[Event]:
         """Events in order, those after a sequence number, optionally of one entity."""
         where, parameters = ("AND entity = ?", [entity]) if entity is not None else ("", [])
-        rows = self.query(f"SELECT * FROM event WHERE seq > ? {where} ORDER BY seq LIMIT ?", [after, *parameters, limit])
+        rows = self.query(
+            f"SELECT * FROM event WHERE seq > ? {where} ORDER BY seq LIMIT ?", [after, *parameters, limit]
+        )
         return [_event(row) for row in rows]
 
     def verify(self) -> Verification:
@@ -258,7 +260,9 @@ def _event(row: Sequence[Any]) -> Event:
 
 def _walk(connection: apsw.Connection) -> tuple[int, int | None, str]:
     expected_prev, count = "", 0
-    for seq, key, kind, entity, at, actor, payload, prev, digest in connection.execute("SELECT * FROM event ORDER BY seq"):
+    for seq, key, kind, entity, at, actor, payload, prev, digest in connection.execute(
+        "SELECT * FROM event ORDER BY seq"
+    ):
         count += 1
         if seq != count:
             return count, count, f"event {count} is missing; the next one kept is {seq}"
@@ -267,7 +271,8 @@ def _walk(connection: apsw.Connection) -> tuple[int, int | None, str]:
         if digest != event_hash(prev, seq, key, kind, entity, at, actor, payload):
             return count, seq, f"event {seq} is not what was recorded: its hash differs"
         expected_prev = digest
-    ((head_seq, head_hash),) = connection.execute("SELECT seq, hash FROM head").fetchall() or [(0, "")]
+    heads: list[Any] = connection.execute("SELECT seq, hash FROM head").fetchall()
+    head_seq, head_hash = heads[0] if heads else (0, "")
     if head_seq != count or head_hash != expected_prev:
         return count, min(head_seq, count) + 1, f"the chain ends at event {count}, the head says {head_seq}"
     return count, None, ""
@@ -285,10 +290,15 @@ def _table(connection: apsw.Connection, name: str) -> list[tuple[Any, ...]]:
     return sorted(connection.execute(f"SELECT * FROM {name}").fetchall(), key=repr)
 
 
+def _schema_version(connection: apsw.Connection) -> int:
+    rows: list[Any] = connection.execute("PRAGMA user_version").fetchall()
+    return int(rows[0][0])
+
+
 def _migrate(connection: apsw.Connection) -> None:
     _retry(lambda: connection.execute("BEGIN IMMEDIATE"))
     try:
-        version = int(connection.execute("PRAGMA user_version").fetchall()[0][0])
+        version = _schema_version(connection)
         for script in schema.MIGRATIONS[version:]:
             connection.execute(script)
         connection.execute(f"PRAGMA user_version = {schema.SCHEMA_VERSION}")

@@ -6,7 +6,9 @@ from typing import Final
 
 import apsw
 
-SQLITE_VERSION: Final[str] = apsw.sqlite_lib_version() if hasattr(apsw, "sqlite_lib_version") else apsw.sqlitelibversion()
+SQLITE_VERSION: Final[str] = (
+    apsw.sqlite_lib_version() if hasattr(apsw, "sqlite_lib_version") else apsw.sqlitelibversion()
+)
 
 
 def is_safe() -> bool:

@@ -18,8 +18,8 @@ from trainflow_tui.ledger import leases, manifest
 from trainflow_tui.ledger.events import Actor
 from trainflow_tui.monitoring import samples, signs, status
 from trainflow_tui.monitoring.logs.attempts import AttemptState
-from trainflow_tui.monitoring.logs.parser import LogParser, Placed
-from trainflow_tui.monitoring.logs.records import LogEvent, MetricRecord, RejectedLine
+from trainflow_tui.monitoring.logs.parser import LogParser
+from trainflow_tui.monitoring.logs.records import Item, LogEvent, MetricRecord, RejectedLine
 from trainflow_tui.monitoring.logs.tail import TailState, read_new
 from trainflow_tui.monitoring.status import RunEvent, RunStatus, RunSummary
 from trainflow_tui.store.metrics import LiveTail
@@ -71,7 +71,9 @@ def add_run(workspace: Workspace, path: Path, *, task: str, id: str | None, acto
     with workspace.ledger.transaction() as transaction:
         if transaction.query("SELECT 1 FROM run WHERE id = ?", (chosen,)):
             if id:
-                raise UsageError("run-exists", f"There is a run {id} already.", subject=id, next_step="Give another with --id.")
+                raise UsageError(
+                    "run-exists", f"There is a run {id} already.", subject=id, next_step="Give another with --id."
+                )
             chosen = f"{chosen}-{secrets.token_hex(3)}"
         transaction.append("run.added", chosen, {"task": task, "path": str(path)}, actor=actor)
     return chosen, True
@@ -205,10 +207,10 @@ class _Reading:
         parser = self._parser(tail)
         first = parser.next_line
         offsets = {first + i: offset for i, (offset, _) in enumerate(lines)}
-        placed = parser.feed_lines(lines)
+        items = parser.feed_lines(lines)
         if parser.adapter is None:
             return self._undecided(tail)
-        self._take(placed, offsets, tail)
+        self._take(items, offsets, tail)
         attempts = getattr(parser.adapter, "attempt_state", None)
         self._position = msgspec.structs.replace(
             self._position, tail=tail, adapter=parser.adapter.name, attempts=attempts
@@ -233,18 +235,20 @@ class _Reading:
     def _undecided(self, tail: TailState) -> bool:
         # The position stays: the next round reads the head again, with more behind it.
         if tail.offset > UNDECIDED_BYTES:
-            self._summary = msgspec.structs.replace(self._summary, state="damaged", detail="no adapter recognises its lines")
+            self._summary = msgspec.structs.replace(
+                self._summary, state="damaged", detail="no adapter recognises its lines"
+            )
             self._position = msgspec.structs.replace(self._position, tail=tail)
         else:
             self._summary = msgspec.structs.replace(self._summary, state="waiting", detail="no metric line yet")
         return False
 
-    def _take(self, placed: list[Placed], offsets: dict[int, int], tail: TailState) -> None:
+    def _take(self, items: list[Item], offsets: dict[int, int], tail: TailState) -> None:
         assert self._live is not None
         at, last = to_iso(self._workspace.clock.now()), self._live.last()
         rows: list[dict[str, Any]] = []
-        for line, item in placed:
-            identity = (tail.generation, offsets.get(line, -1))
+        for item in items:
+            identity = (tail.generation, offsets.get(item.line or 0, -1))
             if isinstance(item, MetricRecord):
                 self._summary = samples.add_record(self._summary, item, at=at)
                 # After a crash between the samples and the position these lines are read once more.

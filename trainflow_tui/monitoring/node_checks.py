@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from datetime import timedelta
 
 from trainflow_tui.clock import from_iso
@@ -17,10 +18,11 @@ THIS_MACHINE = "local"
 def check(workspace: Workspace, *, actor: Actor) -> NodeStatus:
     """Look at this machine and keep what was seen; the first look registers it."""
     found = check_this_node(clock=workspace.clock)
+    name = found.name or socket.gethostname()
     with workspace.ledger.transaction() as transaction:
-        if not transaction.query("SELECT 1 FROM node WHERE name = ?", (found.name,)):
-            transaction.append("node.added", found.name, {"target": THIS_MACHINE}, actor=actor)
-        status.store_node(transaction, workspace.ledger, found.name, found)
+        if not transaction.query("SELECT 1 FROM node WHERE name = ?", (name,)):
+            transaction.append("node.added", name, {"target": THIS_MACHINE}, actor=actor)
+        status.store_node(transaction, workspace.ledger, name, found)
     return found
 
 

@@ -55,14 +55,20 @@ def add_record(summary: RunSummary, record: MetricRecord, *, at: str) -> RunSumm
     finite = [p[1] for p in summary.recent if p[1] is not None]
     if loss is not None and math.isfinite(loss) and signs.is_spike(loss, finite):
         before = finite[-1]
-        events.append(RunEvent(type="loss_spike", line=record.line, step=record.step, text=f"loss {before:.4g} -> {loss:.4g}", at=at))
+        events.append(
+            RunEvent(
+                type="loss_spike", line=record.line, step=record.step, text=f"loss {before:.4g} -> {loss:.4g}", at=at
+            )
+        )
     printed = str(record.values.get("timestamp_local") or "")
     if printed and summary.printed_at and record.step is not None and summary.step is not None:
         seconds = record.values.get("step_time_s")
         step_time = float(seconds) if isinstance(seconds, int | float) else None
         gap = signs.gap_seconds(summary.printed_at, printed, step_time, record.step - summary.step)
         if gap is not None:
-            events.append(RunEvent(type="stalled", line=record.line, step=record.step, text=f"nothing for {gap:.0f} s", at=at))
+            events.append(
+                RunEvent(type="stalled", line=record.line, step=record.step, text=f"nothing for {gap:.0f} s", at=at)
+            )
     point = (record.step or 0, _finite(loss), _finite(speed))
     # A step that is done again replaces what the older attempt said of it and of all after it.
     recent = [p for p in summary.recent if record.step is None or p[0] < record.step]
@@ -90,7 +96,9 @@ def add_event(summary: RunSummary, event: LogEvent, *, at: str) -> RunSummary:
     fields = {k: v for k, v in event_json(event).items() if k not in ("line", "type", "step")}
     step = event.fields.get("step")
     words = ", ".join(f"{name} {value}" for name, value in fields.items())
-    made = RunEvent(type=event.type, line=event.line or 0, step=step if isinstance(step, int) else None, text=words[:200], at=at)
+    made = RunEvent(
+        type=event.type, line=event.line or 0, step=step if isinstance(step, int) else None, text=words[:200], at=at
+    )
     return msgspec.structs.replace(summary, events=[*summary.events, made][-EVENTS_KEPT:])
 
 

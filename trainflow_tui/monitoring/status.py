@@ -112,7 +112,8 @@ def traces(ledger: Ledger) -> list[TraceRow]:
     """All ingested traces, newest first."""
     rows = ledger.query("SELECT id, task, path, sha256, added_at, summary FROM trace ORDER BY added_at DESC, id")
     return [
-        TraceRow(id=r[0], task=r[1], path=r[2], sha256=r[3], added_at=r[4], summary=msgspec.json.decode(r[5])) for r in rows
+        TraceRow(id=r[0], task=r[1], path=r[2], sha256=r[3], added_at=r[4], summary=msgspec.json.decode(r[5]))
+        for r in rows
     ]
 
 

@@ -55,7 +55,7 @@ def add_trace(
         existing = [row for row in status.traces(workspace.ledger) if row.sha256 == found.source_sha256]
         if existing:
             return existing[0], False
-        ranked = hotspots(found, file=path.name)
+        ranked = hotspots(found.parts, file=path.name, quality=found.quality)
         summary = summarise(found, ranked)
         meta = {"source": str(path), "ingest": _relative(found)}
         write_atomic(building / META, msgspec.json.encode(meta))
@@ -84,7 +84,7 @@ def hotspots_of_file(path: Path, *, target: float, all_rows: bool) -> TraceHotsp
 
     with tempfile.TemporaryDirectory(prefix="trainflow-") as folder, _opened(path) as stream:
         found = ingest(stream, Path(folder), total_bytes=os.fstat(stream.fileno()).st_size)
-        return hotspots(found, file=path.name, target=target, all_rows=all_rows)
+        return hotspots(found.parts, file=path.name, quality=found.quality, target=target, all_rows=all_rows)
 
 
 def hotspots_of_id(workspace: Workspace, id: str, *, target: float, all_rows: bool) -> TraceHotspots:
@@ -98,11 +98,17 @@ def hotspots_of_id(workspace: Workspace, id: str, *, target: float, all_rows: bo
     row = next((r for r in status.traces(workspace.ledger) if r.id == id), None)
     folder = workspace.state / "traces" / id
     if row is None or not (folder / META).exists():
-        raise UsageError("no-trace", f"There is no trace {id[:80]!r}.", subject=id[:80], next_step="`trainflow trace list` shows them.")
+        raise UsageError(
+            "no-trace",
+            f"There is no trace {id[:80]!r}.",
+            subject=id[:80],
+            next_step="`trainflow trace list` shows them.",
+        )
     meta = msgspec.json.decode((folder / META).read_bytes())
     parts = tuple(str(folder / name) for name in meta["ingest"]["parts"])
     found = msgspec.convert(meta["ingest"] | {"parts": parts}, IngestResult)
-    return hotspots(found, file=Path(row.path).name, target=target, all_rows=all_rows)
+    name = Path(row.path).name
+    return hotspots(found.parts, file=name, quality=found.quality, target=target, all_rows=all_rows)
 
 
 def _opened(path: Path) -> BinaryIO:

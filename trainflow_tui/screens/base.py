@@ -18,7 +18,7 @@ from trainflow_tui.screens.snapshot import Snapshot
 from trainflow_tui.screens.widgets.cells import as_text
 from trainflow_tui.screens.widgets.list_pane import ListPane
 from trainflow_tui.screens.widgets.steady_text import SteadyText
-from trainflow_tui.screens.words import ACCENT, BAD, MUTED, OK, WARN, _, joined, line, mark, say
+from trainflow_tui.screens.words import ACCENT, BAD, MUTED, OK, WARN, _, joined, line, say
 
 if TYPE_CHECKING:
     from trainflow_tui.app import TrainflowApp
@@ -57,8 +57,8 @@ class ModeScreen(Screen[None]):
 
     mode: ClassVar[str] = ""
     BINDINGS: ClassVar[list[BindingType]] = list(keys.SCREEN_KEYS)
-    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (SMALLEST[0], "-narrow"), (110, "-wide"), (160, "-broad")]
-    VERTICAL_BREAKPOINTS = [(0, "-flat"), (SMALLEST[1], "-short"), (34, "-tall")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (SMALLEST[0], "-narrow"), (110, "-wide"), (160, "-broad")]  # noqa: RUF012  Textual's own form
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (SMALLEST[1], "-short"), (34, "-tall")]  # noqa: RUF012
 
     app: TrainflowApp
 
@@ -128,7 +128,7 @@ class ModeScreen(Screen[None]):
         task = self.app.current_task
         waits = len(snapshot.pending) + sum(1 for q in snapshot.asked if q.blocking)
         return joined(
-            line(" trainflow", "bold"),
+            as_text(say(" trainflow"), "bold"),
             line(snapshot.name, ACCENT),
             line(f"▸ {task}") if task else Text(),
             as_text(say(_("!{n} need you"), n=waits), BAD) if waits else Text(),
@@ -144,17 +144,14 @@ class ModeScreen(Screen[None]):
         parts = []
         for name, (key, title) in MODE_NAMES.items():
             style = "bold reverse" if name == self.mode else MUTED
-            parts.append(line(f" {key} {title} ", style))
+            parts.append(as_text(say(" {key} {title} ", key=key, title=title), style))
         return joined(*parts, gap="")
 
     def _footer_line(self) -> Text:
-        shown = [
-            b
-            for b in [*keys.SCREEN_KEYS, *keys.APP_KEYS]
-            if isinstance(b, Binding) and b.show and not b.id.startswith("show-")
-        ]  # type: ignore[union-attr]
+        known = {b.id: b for b in [*keys.SCREEN_KEYS, *keys.APP_KEYS] if isinstance(b, Binding)}
+        shown = [known[name] for name in keys.FOOTER]
         parts = [joined(line(b.key_display or b.key, ACCENT), line(self.describe(b))) for b in shown]
-        return joined(mark("", MUTED), *parts, gap="  ")
+        return joined(as_text(say(" ")), *parts, gap="  ")
 
     def describe(self, binding: Binding) -> str:
         """What a key does here; screens say more than the general word."""

@@ -110,7 +110,9 @@ class Desk:
         self._start_watch(None, subprocess.DEVNULL)
 
     def _start_watch(self, flag: str | None, stdin: int) -> subprocess.Popen[bytes]:
-        target = os.open(self._workspace.logs / "watch.out", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        target = os.open(
+            self._workspace.logs / "watch.out", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
+        )
         try:
             return subprocess.Popen(
                 [*_own_command(self._workspace.root), "watch", *([flag] if flag else [])],
@@ -148,7 +150,9 @@ class Desk:
         await process.wait()
         error = answer.get("error")
         if error:
-            raise TrainflowError(error["code"], error["message"], subject=error["subject"], next_step=error["next_step"])
+            raise TrainflowError(
+                error["code"], error["message"], subject=error["subject"], next_step=error["next_step"]
+            )
         return answer
 
     @staticmethod
@@ -170,7 +174,9 @@ class Desk:
         try:
             found: dict[str, Any] = json.loads(output)
         except ValueError as problem:
-            raise TrainflowError("child-failed", "The command ended without an answer.", next_step="`trainflow logs` may say why.") from problem
+            raise TrainflowError(
+                "child-failed", "The command ended without an answer.", next_step="`trainflow logs` may say why."
+            ) from problem
         return found
 
 

@@ -11,9 +11,10 @@ from textual.app import ComposeResult
 from trainflow_tui.screens import views
 from trainflow_tui.screens.base import ModeScreen
 from trainflow_tui.screens.snapshot import Snapshot
+from trainflow_tui.screens.widgets.cells import as_text
 from trainflow_tui.screens.widgets.list_pane import ListPane
 from trainflow_tui.screens.widgets.steady_text import SteadyText
-from trainflow_tui.screens.words import BAD, MUTED, OK, WARN, _, as_text, joined, line, say
+from trainflow_tui.screens.words import BAD, MUTED, OK, WARN, _, joined, line, say
 
 
 class HotspotsScreen(ModeScreen):
@@ -57,7 +58,7 @@ class HotspotsScreen(ModeScreen):
 
 
 def split_line(snapshot: Snapshot, key: str | None) -> Text:
-    """compute + exposed communication + exposed copy + idle = window, as numbers and a bar."""
+    """Compute + exposed communication + exposed copy + idle = window, as numbers and a bar."""
     device = views.find_device(snapshot, key)
     if device is None:
         return line("")

@@ -34,5 +34,19 @@ SCREEN_KEYS: Final = [
     Binding("z", "zoom", _("Zoom"), id="zoom"),
 ]
 
+FOOTER: Final = (
+    "new",
+    "decide",
+    "help",
+    "filter",
+    "command",
+    "quit",
+    "zoom",
+    "refresh-now",
+    "write-guidance",
+    "next-task",
+)
+"""Ids in the order of the footer, the most wanted first: a narrow screen cuts its end."""
+
 MUTATING: Final = frozenset({"new", "decide_approval", "guide", "answer", "approve", "deny", "changes"})
 """Actions that change something: shown with the reason and not run in read-only mode."""

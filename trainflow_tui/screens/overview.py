@@ -38,10 +38,10 @@ class OverviewScreen(ModeScreen):
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Fill every pane."""
-        self.query_one("#tasks", ListPane).show(views.tasks(snapshot))
+        self.query_one("#tasks", ListPane).show(views.tasks(snapshot, compact=True))
         self.query_one("#waiting", ListPane).show(views.waiting(snapshot))
-        self.query_one("#traces", ListPane).show(views.traces(snapshot))
-        self.query_one("#nodes", ListPane).show(views.nodes(snapshot))
+        self.query_one("#traces", ListPane).show(views.traces(snapshot, compact=True))
+        self.query_one("#nodes", ListPane).show(views.nodes(snapshot, compact=True))
         self.query_one("#hidden", SteadyText).show(
             line(_("+4 panes hidden: 3 hot-spots, 4 cluster, 5 live; or a wider window"), MUTED)
         )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Final
 
@@ -23,6 +24,7 @@ def install() -> None:
         return
     original = Strip.render
 
+    @functools.wraps(original)
     def render(self: Strip, console: Console) -> str:
         if self._render_cache is None and (harmless := _harmless(self)) is not self:
             self._render_cache = original(harmless, console)

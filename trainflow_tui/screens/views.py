@@ -57,8 +57,8 @@ def _task_rank(snapshot: Snapshot, task: Task) -> tuple[int, str]:
     return (2 if snapshot.waiting(task.id) and rank > 2 else rank, task.created_at)
 
 
-def tasks(snapshot: Snapshot) -> PaneView:
-    """Tasks, worst first: failed, blocked, waiting for a person, paused, at work, done."""
+def tasks(snapshot: Snapshot, *, compact: bool = False) -> PaneView:
+    """Tasks, worst first: failed, blocked, waiting for a person, paused, at work, done. Compact leaves the time out."""
     rows = []
     for task in sorted(snapshot.tasks, key=lambda t: _task_rank(snapshot, t)):
         waits = snapshot.waiting(task.id)
@@ -76,14 +76,16 @@ def tasks(snapshot: Snapshot) -> PaneView:
                 ),
             )
         )
-    columns = (
-        Column("", 2),
-        Column(_("Task"), 16),
-        Column(_("Stage"), 19),
-        Column(_("Needs"), 5),
+    columns: tuple[Column, ...] = (
+        Column("", 1),
+        Column(_("Task"), 14 if compact else 18),
+        Column(_("Stage"), 13 if compact else 19),
+        Column("!", 3),
         Column(_("Latest word"), None),
         Column(_("At"), 8),
     )
+    if compact:
+        columns, rows = columns[:-1], [Row(row.key, row.cells[:-1]) for row in rows]
     return PaneView(say(_("Tasks")), columns, tuple(rows), say(_("No task yet.  n  or  trainflow task create TITLE")))
 
 
@@ -92,7 +94,7 @@ def approvals(snapshot: Snapshot, *, all_of_them: bool = True) -> PaneView:
     shown = snapshot.approvals if all_of_them else snapshot.pending
     rows = tuple(_approval_row(a) for a in shown)
     columns = (
-        Column("", 2),
+        Column("", 1),
         Column(_("Id"), 10),
         Column(_("State"), 17),
         Column(_("Task"), 14),
@@ -125,7 +127,7 @@ def guidance(snapshot: Snapshot) -> PaneView:
     """Guidance items of all tasks with what became of each."""
     rows = tuple(_guidance_row(item) for item in snapshot.guidance)
     columns = (
-        Column("", 2),
+        Column("", 1),
         Column(_("Item"), 10),
         Column(_("State"), 10),
         Column(_("Task"), 14),
@@ -177,7 +179,7 @@ def human_questions(snapshot: Snapshot) -> PaneView:
 
 
 _QUESTION_COLUMNS: Final = (
-    Column("", 2),
+    Column("", 1),
     Column(_("Id"), 10),
     Column(_("State"), 10),
     Column(_("Task"), 14),
@@ -204,8 +206,8 @@ def _question_row(question: Question) -> Row:
     )
 
 
-def traces(snapshot: Snapshot) -> PaneView:
-    """Ingested traces, one row a device."""
+def traces(snapshot: Snapshot, *, compact: bool = False) -> PaneView:
+    """Ingested traces, one row a device. Compact keeps the name, the window and the idle share."""
     rows = []
     for trace in snapshot.traces:
         devices = trace.summary.get("devices", [])
@@ -234,7 +236,7 @@ def traces(snapshot: Snapshot) -> PaneView:
                 at(trace.added_at),
             )
             rows.append(Row(trace.id, cells))
-    columns = (
+    columns: tuple[Column, ...] = (
         Column(_("Trace"), None),
         Column(_("Device"), 6),
         Column(_("Window ms"), 10),
@@ -243,7 +245,13 @@ def traces(snapshot: Snapshot) -> PaneView:
         Column(_("Idle"), 7),
         Column(_("At"), 8),
     )
+    if compact:
+        columns = tuple(columns[i] for i in _COMPACT_TRACE)
+        rows = [Row(row.key, tuple(row.cells[i] for i in _COMPACT_TRACE)) for row in rows]
     return PaneView(say(_("Traces")), columns, tuple(rows), say(_("No trace yet.  n  or  trainflow trace add FILE")))
+
+
+_COMPACT_TRACE: Final = (0, 2, 5)
 
 
 def hotspots(snapshot: Snapshot, key: str | None) -> PaneView:
@@ -297,7 +305,7 @@ def find_device(snapshot: Snapshot, key: str | None) -> dict[str, Any] | None:
 def runs(snapshot: Snapshot) -> PaneView:
     """Followed logs with their last numbers."""
     columns = (
-        Column("", 2),
+        Column("", 1),
         Column(_("Run"), 20),
         Column(_("Step"), 15),
         Column(_("Loss"), 11),
@@ -357,10 +365,10 @@ _EVENT_STYLES: Final = {
 }
 
 
-def nodes(snapshot: Snapshot) -> PaneView:
-    """Nodes with their worst signal."""
-    columns = (
-        Column("", 2),
+def nodes(snapshot: Snapshot, *, compact: bool = False) -> PaneView:
+    """Nodes with their worst signal. Compact keeps the name, the memory and the signal."""
+    columns: tuple[Column, ...] = (
+        Column("", 1),
         Column(_("Node"), 18),
         Column(_("Load"), 6),
         Column(_("Memory"), 8),
@@ -375,7 +383,7 @@ def nodes(snapshot: Snapshot) -> PaneView:
         total, free = s.get("mem_total_bytes"), s.get("mem_available_bytes")
         used = f"{100 * (total - free) / total:.0f}%" if total and free is not None else "—"
         count = len(s.get("devices") or s.get("accelerators") or [])
-        load = s.get("load_1m")
+        load = (s.get("load") or {}).get("one_minute")
         rows.append(
             Row(
                 node.name,
@@ -390,9 +398,13 @@ def nodes(snapshot: Snapshot) -> PaneView:
                 ),
             )
         )
+    if compact:
+        columns = tuple(columns[i] for i in _COMPACT_NODE)
+        rows = [Row(row.key, tuple(row.cells[i] for i in _COMPACT_NODE)) for row in rows]
     return PaneView(say(_("Nodes")), columns, tuple(rows), say(_("No node yet.  n  or  trainflow node check")))
 
 
+_COMPACT_NODE: Final = (0, 1, 3, 5)
 _NODE_GLYPHS: Final = {"ok": "●", "warning": "▲", "degraded": "▲", "critical": "✗", "unknown": "?"}
 _SEVERITY: Final = ("critical", "degraded", "warning", "unknown", "ok")
 
@@ -472,5 +484,5 @@ def waiting(snapshot: Snapshot) -> PaneView:
         )
         for q in snapshot.asked
     ]
-    columns = (Column("", 2), Column(_("What"), 9), Column(_("Task"), 14), Column(_("Title"), None), Column(_("At"), 8))
+    columns = (Column("", 1), Column(_("What"), 8), Column(_("Task"), 12), Column(_("Title"), None), Column(_("At"), 8))
     return PaneView(say(_("Needs you")), columns, tuple(rows), say(_("Nothing waits for you.")))

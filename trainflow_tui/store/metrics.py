@@ -91,7 +91,10 @@ class LiveTail:
 
 def _storable(sample: dict[str, Any]) -> dict[str, Any]:
     # Bare NaN is not JSON; DuckDB casts the quoted words to DOUBLE exactly.
-    return {key: (str(value) if isinstance(value, float) and not _is_finite(value) else value) for key, value in sample.items()}
+    return {
+        key: (str(value) if isinstance(value, float) and not _is_finite(value) else value)
+        for key, value in sample.items()
+    }
 
 
 def _is_finite(value: float) -> bool:

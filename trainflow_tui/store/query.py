@@ -1,4 +1,4 @@
-"""This process's own in-memory DuckDB over the files of the store. Nothing is shared but the files."""
+"""Each process's own in-memory DuckDB over the files of the store. Nothing is shared but the files."""
 
 from __future__ import annotations
 
@@ -44,12 +44,16 @@ class Store:
         target = self._state / parquet
         part = target.with_suffix(".part")
         rows = f"(SELECT DISTINCT ON (gen, off) * FROM {_live_rows(1)} ORDER BY gen, off)"
-        self._connection.execute(f"COPY {rows} TO '{_quoted(part)}' (FORMAT parquet, COMPRESSION zstd)", [[str(self._state / live)]])
+        self._connection.execute(
+            f"COPY {rows} TO '{_quoted(part)}' (FORMAT parquet, COMPRESSION zstd)", [[str(self._state / live)]]
+        )
         with open(part, "rb") as stream:
             os.fsync(stream.fileno())
         os.chmod(part, 0o600)
         os.replace(part, target)
-        found = self._connection.execute("SELECT count(*), min(at), max(at) FROM read_parquet($1)", [[str(target)]]).fetchall()
+        found = self._connection.execute(
+            "SELECT count(*), min(at), max(at) FROM read_parquet($1)", [[str(target)]]
+        ).fetchall()
         return int(found[0][0]), found[0][1] or "", found[0][2] or ""
 
     def series(self, segments: Sequence[str], column: str, *, buckets: int) -> list[tuple[float, float, float, float]]:
@@ -76,7 +80,9 @@ class Store:
         source = self._source(segments)
         if source is None:
             return 0
-        return int(self._connection.execute(f"SELECT count(*) FROM (SELECT DISTINCT gen, off FROM {source})").fetchall()[0][0])
+        return int(
+            self._connection.execute(f"SELECT count(*) FROM (SELECT DISTINCT gen, off FROM {source})").fetchall()[0][0]
+        )
 
     def _source(self, segments: Sequence[str]) -> str | None:
         names = ", ".join(COLUMNS)
@@ -89,7 +95,8 @@ class Store:
         return f"({' UNION ALL '.join(parts)})" if parts else None
 
 
-_READ = "format='newline_delimited', ignore_errors=true, columns={%s}" % ", ".join(f"{k}: '{v}'" for k, v in COLUMNS.items())
+_TYPES = ", ".join(f"{name}: '{kind}'" for name, kind in COLUMNS.items())
+_READ = f"format='newline_delimited', ignore_errors=true, columns={{{_TYPES}}}"
 
 
 def _live_rows(parameter: int) -> str:

@@ -16,7 +16,12 @@ from trainflow_tui.collaboration.payload import CommandPayload, decode_payload, 
 from trainflow_tui.errors import RefusedError, UsageError
 
 PAYLOAD = CommandPayload(
-    argv=["torchrun", "--nproc", "8", "train.py"], cwd="/data", env_names=["HCU_VISIBLE", "NCCL_DEBUG"], hosts=["dcu-01", "dcu-02"], user="train", timeout_s=600
+    argv=["torchrun", "--nproc", "8", "train.py"],
+    cwd="/data",
+    env_names=["HCU_VISIBLE", "NCCL_DEBUG"],
+    hosts=["dcu-01", "dcu-02"],
+    user="train",
+    timeout_s=600,
 )
 
 
@@ -27,7 +32,9 @@ def task(workspace, actor):
 
 @pytest.fixture
 def pending(workspace, actor, task):
-    return approvals.request(workspace.ledger, ApprovalRequest(task=task, title="Start it", payload=PAYLOAD), actor=actor)
+    return approvals.request(
+        workspace.ledger, ApprovalRequest(task=task, title="Start it", payload=PAYLOAD), actor=actor
+    )
 
 
 def decide(workspace, approval, actor, verdict="approve", **named):
@@ -162,7 +169,11 @@ def test_an_irreversible_request_is_of_high_impact(workspace, actor, task):
 names = st.text("abcXYZ_", min_size=1, max_size=8)
 payloads = st.builds(
     CommandPayload,
-    argv=st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=12), min_size=1, max_size=5),
+    argv=st.lists(
+        st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=12),
+        min_size=1,
+        max_size=5,
+    ),
     cwd=st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
     env_names=st.lists(names, max_size=4),
     hosts=st.lists(st.sampled_from(["n1", "n2", "n3"]), max_size=3),
@@ -180,7 +191,11 @@ def test_the_same_meaning_has_the_same_digest(payload, dice):
     dice.shuffle(keys)
     shuffled_env = list(mapping["env_names"]) * 2
     dice.shuffle(shuffled_env)
-    text = json.dumps({k: mapping[k] for k in keys} | {"env_names": shuffled_env}, ensure_ascii=dice.random() < 0.5, indent=dice.choice([None, 3]))
+    text = json.dumps(
+        {k: mapping[k] for k in keys} | {"env_names": shuffled_env},
+        ensure_ascii=dice.random() < 0.5,
+        indent=dice.choice([None, 3]),
+    )
     assert digest(decode_payload(text.encode())) == digest(payload)
 
 

@@ -10,7 +10,9 @@ from trainflow_tui.errors import RefusedError, UsageError
 
 def passing(workspace, actor, task, kind):
     sha = workspace.artifacts.add(b"measured")
-    reports.add(workspace.ledger, task=task, kind=kind, status="pass", summary="ok", evidence=[sha], executed=3, actor=actor)
+    reports.add(
+        workspace.ledger, task=task, kind=kind, status="pass", summary="ok", evidence=[sha], executed=3, actor=actor
+    )
 
 
 def test_creation_makes_the_two_human_files_once(workspace, actor):
@@ -86,9 +88,19 @@ def test_a_cancelled_task_stays_cancelled(workspace, actor):
 
 
 @pytest.mark.parametrize(
-    ("status", "evidence", "executed"), [("pass", [], 3), ("pass", ["x"], None), ("pass", ["x"], 0), ("complete", [], None)]
+    ("status", "evidence", "executed"),
+    [("pass", [], 3), ("pass", ["x"], None), ("pass", ["x"], 0), ("complete", [], None)],
 )
 def test_no_evidence_is_no_pass(workspace, actor, status, evidence, executed):
     task = tasks.create(workspace, title="t", actor=actor).id
     with pytest.raises(UsageError):
-        reports.add(workspace.ledger, task=task, kind="baseline", status=status, summary="", evidence=evidence, executed=executed, actor=actor)
+        reports.add(
+            workspace.ledger,
+            task=task,
+            kind="baseline",
+            status=status,
+            summary="",
+            evidence=evidence,
+            executed=executed,
+            actor=actor,
+        )

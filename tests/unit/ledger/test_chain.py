@@ -75,7 +75,9 @@ def test_a_deleted_event_is_found(ledger, actor, tmp_path):
 def test_swapped_events_are_found(ledger, actor, tmp_path):
     fill(ledger, actor)
     raw = apsw.Connection(str(tmp_path / "ledger.db"))
-    raw.execute("UPDATE event SET seq = -1 WHERE seq = 3; UPDATE event SET seq = 3 WHERE seq = 7; UPDATE event SET seq = 7 WHERE seq = -1")
+    raw.execute(
+        "UPDATE event SET seq = -1 WHERE seq = 3; UPDATE event SET seq = 3 WHERE seq = 7; UPDATE event SET seq = 7 WHERE seq = -1"
+    )
     assert ledger.verify().first_bad_seq == 3
 
 

@@ -1,7 +1,7 @@
 """Each instant of device time, shared equally among the events that are active in it, summed per row without rounding.
 
-spec/execution.md §3.4: attributed time of row g is the sum over its events i of ∫ dt / n(t). It is kept as T[g][n], the
-event time of g at depth n, an integer; the attributed time is the rational Σ T[g][n] / n, and Σ over g is the busy time.
+spec/execution.md §3.4: attributed time of row g is the sum over its events i of ∫ dt / n(t). It is kept as T[g][n],
+the event time of g at depth n, an integer; the attributed time is the rational Σ T[g][n] / n, over all g the busy time.
 """
 
 from __future__ import annotations

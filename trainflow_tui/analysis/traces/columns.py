@@ -14,6 +14,8 @@ LONGEST_PLAUSIBLE_NS = 86_400 * 10**9
 DOUBLE_EXACT_BELOW_US = 2**43
 """Below this a double holds microseconds with three decimals exactly: half its spacing is under half a nanosecond."""
 
+KEPT_VERDICTS = ("row", "zero_duration")
+
 _ARGUMENTS = {  # column: (key in args, type)
     "ext": ("External id", "BIGINT"),
     "corr": ("correlation", "BIGINT"),
@@ -98,7 +100,7 @@ _TIME_SAMPLE = re.compile(rb'"ts"\s*:\s*("?)(\d+)(\.?)')
 
 
 def with_nanoseconds(text: bytes | memoryview) -> bytes:
-    """The same JSON with every number of microseconds under `ts` and `dur` as a string such as "1712195495505583123ns"."""
+    """The same JSON with every number of microseconds under `ts` and `dur` as a string: "1712195495583123ns"."""
     return _TIME.sub(_in_nanoseconds, text)
 
 
@@ -134,58 +136,61 @@ def source_table(path: str, reading: TimeReading, schema: RowSchema, size_bytes:
     }
     listed = ", ".join(f"{_quoted(name)}: {_quoted(kind)}" for name, kind in columns.items())
     largest = max(size_bytes, 1 << 20)
-    return (
-        f"read_json({_quoted(path)}, columns = {{{listed}}}, format = 'array', maximum_object_size = {largest},"
-        " compression = 'none')"
-    )
+    return f"read_json({_quoted(path)}, columns = {{{listed}}}, format = 'array', maximum_object_size = {largest})"
 
 
-def _wanted(schema: RowSchema) -> str:
+def wanted(schema: RowSchema) -> str:
     """The condition for an event that becomes a row, if nothing is wrong with it. Never NULL."""
     spellings = (*schema.categories, *(old for old, new in LEGACY_CATEGORIES.items() if new in schema.categories))
     return f"coalesce(ph = 'X' AND cat IN ({_listed(spellings)}), false)"
 
 
-def _judged_rows(table: str, reading: TimeReading, schema: RowSchema) -> str:
-    """The wanted events with `stored` category, `ts_ns`, `dur_ns` and a `verdict`: kept (two words) or the defect."""
+def typed_rows(table: str, reading: TimeReading, schema: RowSchema) -> str:
+    """The wanted events with the columns of a part and two more: `spelled`, the category as the file has it, and `verdict`.
+
+    The verdict is `row` or `zero_duration` for what is kept, else the defect.
+    """
     legacy = " ".join(f"WHEN {_quoted(old)} THEN {_quoted(new)}" for old, new in LEGACY_CATEGORIES.items())
-    times = f"{reading.nanoseconds.format('ts')} AS ts_ns, {reading.nanoseconds.format('dur')} AS dur_ns"
-    return f"""(
+    arguments = ", ".join(
+        f'TRY_CAST(args."{key}" AS BIGINT) AS {column}' if kind == "BIGINT" else f'args."{key}" AS {column}'
+        for column, (key, kind) in schema.arguments.items()
+    )
+    return f"""
         SELECT *, CASE
             WHEN ts_ns IS NULL OR dur_ns IS NULL THEN 'unreadable_time'
             WHEN dur_ns < 0 THEN 'negative_duration'
             WHEN dur_ns > {LONGEST_PLAUSIBLE_NS} THEN 'implausible_duration'
             WHEN dur_ns > 0 THEN 'row'
             WHEN ts_ns = 0 THEN 'without_timestamp'
-            WHEN stored IN ({_listed(DEVICE_CATEGORIES)}) THEN 'zero_duration'
+            WHEN cat IN ({_listed(DEVICE_CATEGORIES)}) THEN 'zero_duration'
             ELSE 'row' END AS verdict
-        FROM (SELECT *, {times}, CASE cat {legacy} ELSE cat END AS stored FROM {table} WHERE {_wanted(schema)})
-    )"""
+        FROM (
+            SELECT CASE cat {legacy} ELSE cat END AS cat, coalesce(name, '') AS name, pid, tid,
+                {reading.nanoseconds.format("ts")} AS ts_ns, {reading.nanoseconds.format("dur")} AS dur_ns,
+                {arguments}, cat AS spelled
+            FROM {table} WHERE wanted
+        )"""
 
 
-def category_counts(table: str, reading: TimeReading, schema: RowSchema) -> str:
-    """Events by category as spelled, phase X or not, and verdict; the sum of their durations; how many are empty.
+def count_rows(rows: str) -> str:
+    """Typed rows by category as spelled and verdict, with the sum of their durations."""
+    return f"SELECT spelled, verdict, count(*), coalesce(sum(dur_ns), 0) FROM {rows} GROUP BY ALL"
 
-    The verdict of what no row is made of is `other`. Empty is what was no event: null, a number, an object without keys.
+
+def count_others(table: str, reading: TimeReading) -> str:
+    """Unwanted events by category and phase X or not, the sum of their durations, and how many are empty.
+
+    Empty is what was no event, such as null or a number among the events.
     """
     return f"""
-        SELECT cat, true, verdict, count(*), coalesce(sum(dur_ns), 0), 0
-        FROM {_judged_rows(table, reading, schema)} GROUP BY ALL
-        UNION ALL
-        SELECT coalesce(cat, ''), coalesce(ph = 'X', false) AS complete, 'other', count(*),
+        SELECT coalesce(cat, ''), coalesce(ph = 'X', false) AS complete, count(*),
             coalesce(sum(CASE WHEN ph = 'X' THEN {reading.nanoseconds.format("dur")} END), 0),
             count(*) FILTER (cat IS NULL AND name IS NULL AND ts IS NULL AND (ph IS NULL OR length(ph) <> 1))
-        FROM {table} WHERE NOT {_wanted(schema)} GROUP BY ALL"""
+        FROM {table} WHERE NOT wanted GROUP BY ALL"""
 
 
-def copy_rows(table: str, reading: TimeReading, schema: RowSchema, part: str) -> str:
-    """The statement that writes the kept rows to a Parquet file."""
-    arguments = ", ".join(
-        f'TRY_CAST(args."{key}" AS BIGINT) AS {column}' if kind == "BIGINT" else f'args."{key}" AS {column}'
-        for column, (key, kind) in schema.arguments.items()
-    )
+def copy_rows(rows: str, part: str) -> str:
+    """The statement that writes the kept rows to a Parquet file and returns their number."""
     return f"""
-        COPY (
-            SELECT stored AS cat, coalesce(name, '') AS name, pid, tid, ts_ns, dur_ns, {arguments}
-            FROM {_judged_rows(table, reading, schema)} WHERE verdict IN ('row', 'zero_duration')
-        ) TO {_quoted(part)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)"""
+        COPY (SELECT * EXCLUDE (spelled, verdict) FROM {rows} WHERE verdict IN ({_listed(KEPT_VERDICTS)}))
+        TO {_quoted(part)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)"""

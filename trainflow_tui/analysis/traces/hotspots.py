@@ -1,4 +1,4 @@
-"""Where the time of each device went: rows by kind and name, by exact attributed time, until 90 % of the window is named.
+"""Where the time of each device went: rows by kind and name, largest first, until 90 % of the window is named.
 
 The denominator is the window (last end minus first start), not the busy time, so idle time is a row among the others.
 """
@@ -116,7 +116,7 @@ def _read(parts: Sequence[str]) -> list[tuple[int | str, _Rows]]:
     if not parts:
         return []
     with tempfile.TemporaryDirectory(prefix="trainflow-") as spill:
-        connection = connect(Path(spill), threads=2, memory_limit=MEMORY_LIMIT)
+        connection = connect(Path(spill), threads=1, memory_limit=MEMORY_LIMIT)
         try:
             return _query(connection, parts)
         finally:
@@ -144,6 +144,8 @@ def _query(connection: duckdb.DuckDBPyConnection, parts: Sequence[str]) -> list[
 
 
 def _by_device(labels: list[tuple[str, str, int]], columns: dict[str, Any]) -> list[tuple[str, _Rows]]:
+    if not labels:
+        return []
     kind_of = np.array([kind for _, _, kind in labels], dtype=np.int8)
     starts = [at for at in range(len(labels)) if not at or labels[at][0] != labels[at - 1][0]]
     ids, start_ns, end_ns = (np.asarray(columns[name]) for name in ("id", "start_ns", "end_ns"))

@@ -16,10 +16,13 @@ from trainflow_tui.analysis.traces.columns import REWRITTEN, TIME_READINGS, RowS
 from trainflow_tui.analysis.traces.pieces import Piece
 from trainflow_tui.analysis.traces.salvage import Salvage, fragments, salvage
 
-GROUP_BYTES = 1 << 20
+GROUP_BYTES = 256 << 10
 """In a damaged piece, stretches of this size are tried whole before they are taken apart."""
 
-_TABLE = "piece"
+_EVENTS = "event"
+_ROWS = "typed_row"
+_UNREADABLE = (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.OutOfRangeException)
+"""What DuckDB raises for text that is no JSON, or no array of objects of the expected shape."""
 
 
 class JsonSlot:
@@ -113,18 +116,24 @@ class PieceLoader:
             outcome.damaged = True
             text = self._slot.read()[1:-1] if self._rest is None else self._rest
             self._load_salvaged(memoryview(text), outcome, on_event)
-        for category, complete, verdict, events, total_ns, empty in self._all(
-            columns.category_counts(_TABLE, reading, self._schema)
-        ):
-            outcome.not_events += empty
-            if events > empty:
-                outcome.counts[category, complete, verdict] = (events - empty, int(total_ns))
-        outcome.rows = self._all(columns.copy_rows(_TABLE, reading, self._schema, str(part)))[0][0]
+        self._count_others(reading, outcome)
+        self._cursor.execute(
+            f"CREATE OR REPLACE TEMP TABLE {_ROWS} AS {columns.typed_rows(_EVENTS, reading, self._schema)}"
+        )
+        for category, verdict, events, total_ns in self._all(columns.count_rows(_ROWS)):
+            outcome.counts[category, True, verdict] = (events, int(total_ns))
+        outcome.rows = self._all(columns.copy_rows(_ROWS, str(part)))[0][0]
         if outcome.rows:
             outcome.part = str(part)
         else:
             part.unlink()
         return outcome
+
+    def _count_others(self, reading: TimeReading, outcome: PieceOutcome) -> None:
+        for category, complete, events, total_ns, empty in self._all(columns.count_others(_EVENTS, reading)):
+            outcome.not_events += empty
+            if events > empty:
+                outcome.counts[category, complete, "other"] = (events - empty, int(total_ns))
 
     def _load_whole(self) -> TimeReading | None:
         """Load the slot with the fastest reading that is exact; None if its text is no JSON array of events."""
@@ -132,12 +141,10 @@ class PieceLoader:
         for reading in TIME_READINGS[first:]:
             slot = self._rewritten(self._slot.read()) if reading.rewrites else self._slot
             try:
-                self._create(columns.source_table(slot.path, reading, self._schema, slot.size_bytes))
-            except duckdb.InterruptException:
-                raise
-            except duckdb.Error:
+                self._create(slot, reading)
+            except _UNREADABLE:
                 continue
-            if self._all(f"SELECT {reading.enough} FROM {_TABLE}")[0][0]:
+            if self._all(f"SELECT {reading.enough} FROM {_EVENTS}")[0][0]:
                 self._reading = reading
                 return reading
         return None
@@ -145,7 +152,7 @@ class PieceLoader:
     def _load_salvaged(self, text: memoryview, outcome: PieceOutcome, on_event: Callable[[], None]) -> None:
         """Load what can be had of a damaged piece: stretches that parse as they are, the others event by event."""
         empty = self._rewritten(b"[]")
-        self._create(columns.source_table(empty.path, REWRITTEN, self._schema, empty.size_bytes))
+        self._create(empty, REWRITTEN)
         marks = fragments(text)
         index, last = 0, len(marks) - 1
         while index < last:
@@ -171,17 +178,17 @@ class PieceLoader:
     def _insert(self, array: bytes) -> bool:
         slot = self._rewritten(array)
         try:
-            self._cursor.execute(
-                f"INSERT INTO {_TABLE} FROM {columns.source_table(slot.path, REWRITTEN, self._schema, slot.size_bytes)}"
-            )
-        except duckdb.InterruptException:
-            raise
-        except duckdb.Error:
+            self._cursor.execute(f"INSERT INTO {_EVENTS} {self._selected(slot, REWRITTEN)}")
+        except _UNREADABLE:
             return False
         return True
 
-    def _create(self, source: str) -> None:
-        self._cursor.execute(f"CREATE OR REPLACE TEMP TABLE {_TABLE} AS FROM {source}")
+    def _create(self, slot: JsonSlot, reading: TimeReading) -> None:
+        self._cursor.execute(f"CREATE OR REPLACE TEMP TABLE {_EVENTS} AS {self._selected(slot, reading)}")
+
+    def _selected(self, slot: JsonSlot, reading: TimeReading) -> str:
+        source = columns.source_table(slot.path, reading, self._schema, slot.size_bytes)
+        return f"SELECT *, {columns.wanted(self._schema)} AS wanted FROM {source}"
 
     def _rewritten(self, array: bytes) -> JsonSlot:
         self._spare = self._spare or JsonSlot()

@@ -13,7 +13,7 @@ from trainflow_tui.analysis.traces.structure import scan
 from trainflow_tui.errors import DamagedError
 
 LOOKAHEAD_BYTES = 1 << 20
-"""Text held back behind every cut, so that the keys after the events (26 KB in real files) arrive with the last piece."""
+"""Text held back behind every cut, so that the keys after the events (26 KB in real files) come with the last piece."""
 HEADER_LIMIT_BYTES = 256 << 20
 PIECE_LIMIT_BYTES = 1 << 30
 TAIL_LIMIT_BYTES = 64 << 20
@@ -26,6 +26,7 @@ _SEPARATOR = re.compile(rb"[\s,]*")
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*')
 _ARRAY_END = re.compile(rb"(?:\}\s*,?|\A[\s,]*)\s*\]")
 _BARE_CONSTANT = re.compile(r":\s*[-+]?(?:inf|infinity|nan)\s*(?=[,}\]])", re.IGNORECASE)
+_TRAILING_COMMA = re.compile(r",(?=\s*[\]}])")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -159,11 +160,9 @@ class EventArray:
         high = min(self._piece_bytes, self._used)
         while True:
             low = max(0, high - window)
-            last = None
-            for last in BOUNDARY.finditer(self._buffer, low, high):
-                pass
-            if last:
-                return last.start() + 1
+            ends = [match.start() + 1 for match in BOUNDARY.finditer(self._buffer, low, high)]
+            if ends:
+                return ends[-1]
             if low == 0:
                 break
             window *= 8
@@ -255,7 +254,7 @@ def _strict_object(text: bytes) -> dict[str, Any] | None:
 def _lenient_object(text: bytes) -> dict[str, Any] | None:
     value = _strict_object(text)
     if value is None:
-        readable = _BARE_CONSTANT.sub(": null", text.decode("utf-8", "replace"))
+        readable = _TRAILING_COMMA.sub("", _BARE_CONSTANT.sub(": null", text.decode("utf-8", "replace")))
         try:
             value = json.loads(readable, strict=False)
         except (ValueError, RecursionError):

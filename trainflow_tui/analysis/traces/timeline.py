@@ -1,8 +1,8 @@
-"""The time of one device taken apart: a sweep over the bounds of its events, in integer nanoseconds.
+r"""The time of one device taken apart: a sweep over the bounds of its events, in integer nanoseconds.
 
 Definitions: spec/execution.md §3.4, corpus/traces/README.md. With K, C, M the unions of compute (kernels that are no
-communication, and memsets), communication and copies: busy = |K ∪ C ∪ M|, exposed communication = |C \\ K|, exposed
-memcpy = |M \\ (K ∪ C)|, idle = total - busy; hence compute + exposed communication + exposed memcpy + idle = total.
+communication, and memsets), communication and copies: busy = |K ∪ C ∪ M|, exposed communication = |C \ K|, exposed
+memcpy = |M \ (K ∪ C)|, idle = total - busy; hence compute + exposed communication + exposed memcpy + idle = total.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from trainflow_tui.analysis.traces.records import HotspotKind, TimeSplit
 
 Nanoseconds = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int32]
 KINDS = (HotspotKind.KERNEL, HotspotKind.MEMSET, HotspotKind.COMMUNICATION, HotspotKind.MEMCPY)
 """What the codes 0 to 3 of `DeviceEvents.kind` mean; the first two are compute."""
 
@@ -26,7 +27,7 @@ class DeviceEvents:
     start_ns: Nanoseconds
     end_ns: Nanoseconds
     kind: npt.NDArray[np.int8]
-    row: npt.NDArray[np.int32]
+    row: Places
     """The hot-spot row an event counts towards, from 0."""
 
 
@@ -35,11 +36,11 @@ class Sweep:
     """The stretches between neighbouring bounds, and where each event begins and ends among them."""
 
     length_ns: Nanoseconds
-    depth: npt.NDArray[np.int32]
+    depth: Places
     """How many events are active in each stretch."""
-    first: npt.NDArray[np.int32]
+    first: Places
     """Per event: its first stretch."""
-    stop: npt.NDArray[np.int32]
+    stop: Places
     """Per event: the stretch behind its last; equal to `first` for an event of zero length."""
 
 
@@ -47,8 +48,8 @@ def sweep(events: DeviceEvents) -> Sweep:
     """Order the bounds of all events and count how many events each stretch between them lies in."""
     count = len(events.start_ns)
     bounds, place = np.unique(np.concatenate((events.start_ns, events.end_ns)), return_inverse=True)
-    place = place.astype(np.int32)
-    first, stop = place[:count], place[count:]
+    first: Places = place[:count].astype(np.int32)
+    stop: Places = place[count:].astype(np.int32)
     return Sweep(np.diff(bounds), _depth(first, stop, len(bounds)), first, stop)
 
 
@@ -85,6 +86,6 @@ def idle_gaps(swept: Sweep) -> int:
     return int(np.count_nonzero(idle[1:] & ~idle[:-1]) + (len(idle) > 0 and bool(idle[0])))
 
 
-def _depth(first: npt.NDArray[np.int32], stop: npt.NDArray[np.int32], bounds: int) -> npt.NDArray[np.int32]:
+def _depth(first: Places, stop: Places, bounds: int) -> Places:
     change = np.bincount(first, minlength=bounds) - np.bincount(stop, minlength=bounds)
     return np.cumsum(change[:-1], dtype=np.int32)

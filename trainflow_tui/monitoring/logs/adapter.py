@@ -27,19 +27,15 @@ class LogAdapter(Protocol):
         """The printer's family as far as the lines so far tell it."""
         ...
 
+    @property
+    def attempt_state(self) -> AttemptState:
+        """Where the count of attempts stands; the constructor takes it to go on from there."""
+        ...
+
     def feed(self, line: int, text: str) -> Sequence[Item]:
         """What the cleaned `text` of line number `line` holds: nothing for most lines. Never raises for any text."""
         ...
 
     def is_whole(self, text: str) -> bool:
         """Whether a last line without its newline is certainly complete."""
-        ...
-
-
-class AttemptingAdapter(LogAdapter, Protocol):
-    """An adapter whose attempt count can be stored and taken up again."""
-
-    @property
-    def attempt_state(self) -> AttemptState:
-        """What the constructor needs to go on counting."""
         ...

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from trainflow_tui.monitoring.logs.attempts import AttemptState
 from trainflow_tui.monitoring.logs.records import LogEvent
 
 Fields = dict[str, object]
@@ -143,6 +144,11 @@ class FailureLines:
     def framework(self) -> str:
         """`pytorch-nccl` where the log holds watchdog lines, else `unknown`."""
         return "pytorch-nccl" if self._saw_collective else "unknown"
+
+    @property
+    def attempt_state(self) -> AttemptState:
+        """Failure lines begin no attempt."""
+        return AttemptState()
 
     def feed(self, line: int, text: str) -> list[LogEvent]:
         """The event of this line, if any."""

@@ -33,7 +33,8 @@ _VALIDATION = re.compile(r"validation loss at iteration\s+(\d+)(?: on (validatio
 _VALIDATION_TERM = re.compile(r"\s*(.+?) value:\s*(\S+)\s*")
 _MEMORY = re.compile(r"\[Rank (\d+)\] \(after (\d+) iterations\) memory \(MB\) \|(.*)")
 
-_REMEMBERED_LAYOUTS = 4
+_REMEMBERED_SHAPES = 4
+_MOST_FIELDS = 256
 
 
 class MegatronAdapter:
@@ -45,6 +46,8 @@ class MegatronAdapter:
     def __init__(self, attempts: AttemptState | None = None) -> None:
         self.framework = "megatron-lm"
         self._attempts = Attempts(attempts)
+        self._shapes: list[list[str]] = []
+        """The printed names of the fields, for each shape of line that was seen."""
         self._layouts: list[Layout] = []
 
     @property
@@ -114,7 +117,7 @@ class MegatronAdapter:
         *fields, rest = text[bar + 1 :].split("|")
         if rest and not rest.isspace():
             raise DamagedLineError("it does not end with '|'")
-        if text.count("consumed samples:") > 1:
+        if text.count("consumed samples:") > 1 or len(fields) > _MOST_FIELDS:
             raise DamagedLineError("two lines in one")
         names: list[str] = []
         rules: list[FieldRule] = []
@@ -127,8 +130,12 @@ class MegatronAdapter:
             rules.append(rule)
             self._note_framework(printed)
             read_field(rule, raw, values, losses, other)
-        if len(self._layouts) < _REMEMBERED_LAYOUTS and (layout := Layout.of(names, rules)):
-            self._layouts.append(layout)
+        if any(len(names) < len(shape) and names == shape[: len(names)] for shape in self._shapes):
+            raise DamagedLineError("it ends behind a field")
+        if len(self._shapes) < _REMEMBERED_SHAPES and names not in self._shapes:
+            self._shapes.append(names)
+            if layout := Layout.of(names, rules):
+                self._layouts.append(layout)
 
     def _note_framework(self, printed: str) -> None:
         name = printed_name(printed)

@@ -80,6 +80,11 @@ class LogParser:
         return self._readers[0].adapter if self._decided else None
 
     @property
+    def attempt_state(self) -> AttemptState:
+        """Where the count of attempts stands. Stored with the read position, it is what a later parser starts from."""
+        return self._readers[0].adapter.attempt_state
+
+    @property
     def next_line(self) -> int:
         """The number of the line that comes next, from 1."""
         return self._line

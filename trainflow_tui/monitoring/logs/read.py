@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 from typing import BinaryIO
 
 from trainflow_tui.errors import DamagedError, UsageError
+from trainflow_tui.files import open_regular
 from trainflow_tui.monitoring.logs.lines import BlockReader
 from trainflow_tui.monitoring.logs.parser import ADAPTERS, LogParser
 from trainflow_tui.monitoring.logs.records import (
@@ -35,8 +35,8 @@ def read_log(
     `name` is what the answer calls the file (by default the path's last part), `adapter` forces a format.
 
     Raises:
-        UsageError: the path is missing or no regular file, or no adapter has the given name.
-        DamagedError: no adapter recognises a single record, and no line tells of a failure.
+        UsageError: the file cannot be opened, or no adapter has the given name.
+        DamagedError: it is no regular file, or no adapter recognises a single record, and no line tells of a failure.
     """
     if isinstance(source, str | os.PathLike):
         path = Path(source)
@@ -47,13 +47,11 @@ def read_log(
 
 def _open(path: Path) -> BinaryIO:
     try:
-        # A pipe or a device would block here, or do something, before we could see what it is.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = open_regular(
+            os.path.realpath(path)
+        )  # a person may name a log by a link, unlike a program that polls it
     except OSError as error:
         raise UsageError("log-unreadable", f"{path} cannot be opened: {error.strerror}.", subject=str(path)) from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise UsageError("log-not-a-file", f"{path} is no regular file.", subject=str(path))
     return os.fdopen(descriptor, "rb", buffering=0)
 
 

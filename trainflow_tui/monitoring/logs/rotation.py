@@ -6,10 +6,11 @@ import contextlib
 import errno
 import hashlib
 import os
-import stat
 from dataclasses import dataclass
 
 import msgspec
+
+from trainflow_tui.files import NotRegularFileError, open_regular
 
 HEAD_BYTES = 256
 ROTATED_NAMES = 9
@@ -85,7 +86,7 @@ def open_candidates(path: str, stack: contextlib.ExitStack) -> tuple[list[Found]
         name = f"{path}.{number}" if number else path
         try:
             candidate = _open(name, stack)
-        except OSError as error:
+        except (OSError, NotRegularFileError) as error:
             if number == 0:
                 problem = _problem(name, error)
             continue  # a number may be free for a moment, while a rotation is under way
@@ -123,20 +124,17 @@ def pread(descriptor: int, size: int, offset: int) -> bytes:
 
 
 def _open(name: str, stack: contextlib.ExitStack) -> Found:
-    # Without NONBLOCK a pipe put in the log's place would hang here before it could be refused.
-    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = open_regular(name)
     stack.callback(os.close, descriptor)
     status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "not a regular file")
     return Found(descriptor, status.st_dev, status.st_ino, status.st_size)
 
 
-def _problem(name: str, error: OSError) -> Problem:
+def _problem(name: str, error: OSError | NotRegularFileError) -> Problem:
+    if isinstance(error, NotRegularFileError):
+        return Problem("not-a-regular-file", error.message)
     if error.errno == errno.ENOENT:
         return Problem("file-missing", f"{name} does not exist")
-    if error.errno in (errno.ELOOP, errno.EINVAL, errno.ENXIO, errno.EMLINK):
-        return Problem("not-a-regular-file", f"{name} is a symbolic link or no regular file")
     return Problem("unreadable", f"{name} cannot be opened: {error.strerror}")
 
 

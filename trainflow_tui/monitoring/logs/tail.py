@@ -119,11 +119,15 @@ def _read_lines(
     found: Found, state: TailState, want: int, cap: int, findings: list[TailFinding]
 ) -> tuple[list[tuple[int, bytes]], TailState, bool]:
     """One bounded read: the lines, the state behind them, and whether the end of the file was reached."""
-    offset = state.offset if state.is_skipping else _past_hole(found.descriptor, state.offset, want)
+    offset, count, skipping = state.offset, state.lines, state.is_skipping
     piece = pread(found.descriptor, want, offset)
     end, at_end = offset + len(piece), len(piece) < want
+    if not skipping and piece[:1] == b"\0":
+        piece = piece.lstrip(b"\0")
+        if not piece:
+            return [], _moved(found, state, _behind_hole(found.descriptor, state.offset, end, at_end=at_end)), at_end
+        offset = end - len(piece)
     lines: list[tuple[int, bytes]] = []
-    count, skipping = state.lines, state.is_skipping
     *parts, rest = piece.split(b"\n")
     for part in parts:
         if not skipping:
@@ -139,34 +143,35 @@ def _read_lines(
         lines.append((offset, rest[:cap]))
         findings.append(_too_long(offset, cap, state))
         offset, skipping = end, True
-    moved = TailState(
+    return lines, _moved(found, state, offset, end=end, lines=count, is_skipping=skipping), at_end
+
+
+def _moved(
+    found: Found, state: TailState, offset: int, *, end: int = 0, lines: int | None = None, is_skipping: bool = False
+) -> TailState:
+    return TailState(
         generation=state.generation,
         file=found.generation(offset),
         offset=offset,
-        lines=count,
-        is_skipping=skipping,
+        lines=state.lines if lines is None else lines,
+        is_skipping=is_skipping,
         size_bytes=max(found.size_bytes, end),
     )
-    return lines, moved, at_end
+
+
+def _behind_hole(descriptor: int, offset: int, end: int, *, at_end: bool) -> int:
+    """Where to read on when everything from `offset` to `end` is NUL.
+
+    Such a hole stands before the first line of a writer that does not append and whose file was truncated. NUL bytes
+    up to the end of the file stay: a writer may still be about to fill them.
+    """
+    if at_end:
+        return offset
+    with contextlib.suppress(OSError):  # no SEEK_DATA on this system, or no data behind the hole
+        return max(end, os.lseek(descriptor, offset, getattr(os, "SEEK_DATA", -1)))
+    return end
 
 
 def _too_long(offset: int, cap: int, state: TailState) -> TailFinding:
     text = f"a line longer than {cap} bytes was cut"
     return TailFinding(code="line-too-long", text=text, generation=state.generation, offset=offset)
-
-
-def _past_hole(descriptor: int, offset: int, want: int) -> int:
-    """Behind the NUL bytes that stand at the start of a line: the hole of a writer without O_APPEND.
-
-    NUL bytes up to the end of the file are left where they are: a writer may still be about to fill them.
-    """
-    if pread(descriptor, 1, offset) != b"\0":
-        return offset
-    at = offset
-    with contextlib.suppress(OSError):  # no SEEK_DATA on this system, or no data behind the hole
-        at = os.lseek(descriptor, offset, getattr(os, "SEEK_DATA", -1))
-    piece = pread(descriptor, want, at)
-    text = piece.lstrip(b"\0")
-    if text:
-        return at + len(piece) - len(text)
-    return at + len(piece) if len(piece) == want else offset

@@ -2,7 +2,7 @@
 # Each section: RS "> name", its output, RS "< name exit-code", RS being the control character 036.
 LC_ALL=C
 PATH=$PATH:/usr/local/bin:/usr/local/sbin:/usr/sbin:/sbin:/opt/rocm/bin:/opt/hyhal/bin:/opt/dtk/bin:/usr/local/nvidia/bin
-PATH=$PATH:/usr/local/Ascend/driver/tools:/usr/local/sbin/npu-smi
+PATH=$PATH:/usr/local/Ascend/driver/tools
 export LC_ALL PATH
 if command -v timeout >/dev/null 2>&1; then bounded=yes; else bounded=; fi
 
@@ -30,7 +30,7 @@ section identity 5 '
 
 section load 5 'cat /proc/loadavg'
 
-section memory 5 'grep -E "^(MemTotal|MemAvailable|SwapTotal|SwapFree):" /proc/meminfo'
+section memory 5 'grep -E "^(MemTotal|MemAvailable):" /proc/meminfo'
 
 section pressure 5 '
   for resource in cpu memory io; do
@@ -42,7 +42,9 @@ section pressure 5 '
 section disks 5 'df -kP' || section local_disks 5 'df -kPl'
 
 # State, pid, age of the process in seconds, name: uninterruptible and dead ones only.
-section processes 5 'ps -eo stat=,pid=,etimes=,comm= | { grep "^[DZ]" || true; } | head -n 200'
+section processes 5 '
+  all=$(ps -eo stat=,pid=,etimes=,comm=) || exit 3
+  printf "%s\n" "$all" | grep "^[DZ]" | head -n 200'
 
 section tools 5 '
   for tool in nvidia-smi dcgmi rocm-smi amd-smi hy-smi npu-smi ibstat ibdev2netdev rdma ethtool sinfo docker kubectl; do

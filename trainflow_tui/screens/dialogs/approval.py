@@ -86,10 +86,21 @@ class ApprovalDialog(ModalScreen[Verdict | None]):
         if self._readonly:
             return line(_("Read-only: nothing can be decided here. esc back"), WARN)
         if self._approval.state != "pending":
-            return as_text(say(_("{state}: nothing to decide. esc back"), state=self._approval.state.replace("_", " ")), WARN)
+            return as_text(
+                say(_("{state}: nothing to decide. esc back"), state=self._approval.state.replace("_", " ")), WARN
+            )
         if not self._all_seen:
             return line(_("Cannot be undone: scroll to the end first (space). esc back"), BAD)
-        return joined(line(" a", ACCENT), line(_("approve once")), line(" d", ACCENT), line(_("deny")), line(" c", ACCENT), line(_("ask for changes")), line(" esc", ACCENT), line(_("back")))
+        return joined(
+            line(" a", ACCENT),
+            line(_("approve once")),
+            line(" d", ACCENT),
+            line(_("deny")),
+            line(" c", ACCENT),
+            line(_("ask for changes")),
+            line(" esc", ACCENT),
+            line(_("back")),
+        )
 
     @property
     def _all_seen(self) -> bool:
@@ -101,7 +112,12 @@ class ApprovalDialog(ModalScreen[Verdict | None]):
 
     @property
     def _may_decide(self) -> bool:
-        return not self._readonly and self._approval.state == "pending" and time.monotonic() >= self.armed_at and self._all_seen
+        return (
+            not self._readonly
+            and self._approval.state == "pending"
+            and time.monotonic() >= self.armed_at
+            and self._all_seen
+        )
 
     def action_scroll(self, lines: int) -> None:
         """Move the body."""
@@ -152,7 +168,9 @@ class ApprovalDialog(ModalScreen[Verdict | None]):
             return
         if self._wanted == "approve":
             if words != self._approval.token:
-                self._hint.show(as_text(say(_("That is not {token}: nothing was decided"), token=self._approval.token), BAD))
+                self._hint.show(
+                    as_text(say(_("That is not {token}: nothing was decided"), token=self._approval.token), BAD)
+                )
                 return
             self._answer("approve", "", "typed-token")
         elif not words:
@@ -172,13 +190,34 @@ def request_lines(approval: Approval) -> list[Text]:
     asked_at = local_clock_time(approval.requested_at, with_date=True)
     lines = [
         joined(risk, line(wanted.title, "bold"), line(approval.id, MUTED), gap="  "),
-        as_text(say(_("asked by {by} at {at} for task {task}"), by=approval.by.label, at=asked_at, task=wanted.task), MUTED),
+        as_text(
+            say(_("asked by {by} at {at} for task {task}"), by=approval.by.label, at=asked_at, task=wanted.task), MUTED
+        ),
     ]
     if wanted.expires_at:
-        lines.append(as_text(say(_("expires at {at}; no answer is not a refusal"), at=local_clock_time(wanted.expires_at, with_date=True)), WARN))
+        lines.append(
+            as_text(
+                say(
+                    _("expires at {at}; no answer is not a refusal"),
+                    at=local_clock_time(wanted.expires_at, with_date=True),
+                ),
+                WARN,
+            )
+        )
     lines.append(as_text(say(_("Command, {n} arguments"), n=len(payload.argv)), "bold"))
-    lines += [joined(line(f"{i:>4}", MUTED), as_text(display(word, whole=True), ACCENT), gap="  ") for i, word in enumerate(payload.argv)]
-    lines.append(as_text(say(_("Where: {hosts} ({n})"), hosts=", ".join(payload.hosts) or _("this machine"), n=max(1, len(payload.hosts)))))
+    lines += [
+        joined(line(f"{i:>4}", MUTED), as_text(display(word, whole=True), ACCENT), gap="  ")
+        for i, word in enumerate(payload.argv)
+    ]
+    lines.append(
+        as_text(
+            say(
+                _("Where: {hosts} ({n})"),
+                hosts=", ".join(payload.hosts) or _("this machine"),
+                n=max(1, len(payload.hosts)),
+            )
+        )
+    )
     places = ((_("container"), payload.container), (_("user"), payload.user), (_("directory"), payload.cwd))
     lines += [as_text(say("{name}: {value}", name=name, value=value)) for name, value in places if value]
     if payload.env_names:
@@ -186,12 +225,21 @@ def request_lines(approval: Approval) -> list[Text]:
     limit = say(_("{n} s"), n=payload.timeout_s) if payload.timeout_s is not None else say(_("none"))
     lines.append(as_text(say(_("time limit: {limit}"), limit=limit)))
     undo = f" · {wanted.undo}" if wanted.undo else ""
-    lines.append(as_text(say(_("Reversible: {how}{undo}"), how=wanted.reversible, undo=undo), BAD if wanted.reversible == "no" else ""))
+    lines.append(
+        as_text(
+            say(_("Reversible: {how}{undo}"), how=wanted.reversible, undo=undo),
+            BAD if wanted.reversible == "no" else "",
+        )
+    )
     more = ((_("Why"), wanted.why), (_("Effect"), wanted.effect))
     lines += [as_text(say("{name}: {value}", name=name, value=value)) for name, value in more if value]
     lines += [as_text(say(_("Evidence: {label} {ref}"), label=e.label, ref=e.ref), MUTED) for e in wanted.evidence]
     if wanted.start_before:
-        lines.append(as_text(say(_("lapses if not started by {at}"), at=local_clock_time(wanted.start_before, with_date=True)), WARN))
+        lines.append(
+            as_text(
+                say(_("lapses if not started by {at}"), at=local_clock_time(wanted.start_before, with_date=True)), WARN
+            )
+        )
     lines.append(as_text(say(_("digest {digest}"), digest=approval.digest), MUTED))
     return lines + _decision_lines(approval)
 
@@ -201,7 +249,13 @@ def _decision_lines(approval: Approval) -> list[Text]:
     if decision is None:
         return []
     moment = local_clock_time(decision.at, with_date=True)
-    words = say(_("{state} by {by} at {at} through {door}"), state=decision.state.replace("_", " "), by=decision.by.label, at=moment, door=decision.by.door)
+    words = say(
+        _("{state} by {by} at {at} through {door}"),
+        state=decision.state.replace("_", " "),
+        by=decision.by.label,
+        at=moment,
+        door=decision.by.door,
+    )
     lines = [as_text(words, OK if decision.verdict == "approve" else WARN)]
     if decision.without_terminal:
         lines.append(line(_("Decided without a terminal"), BAD))

@@ -35,7 +35,14 @@ def help_text(screen: ModeScreen, *, readonly: bool) -> Display:
 
 
 def _help_line(screen: ModeScreen, binding: Binding, *, readonly: bool) -> str:
-    names = {"question_mark": "?", "slash": "/", "colon": ":", "left_square_bracket": "[", "right_square_bracket": "]", "escape": "esc"}
+    names = {
+        "question_mark": "?",
+        "slash": "/",
+        "colon": ":",
+        "left_square_bracket": "[",
+        "right_square_bracket": "]",
+        "escape": "esc",
+    }
     shown = " ".join(names.get(key, key) for key in binding.key.split(","))
     words = screen.describe(binding)
     action = binding.action.split("(")[0]

@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,6 +23,8 @@ RasterRow = tuple[str, str]
 ASCII_MARKERS: Final = "*+ox#@%&"
 _HUGE: Final = 1e300
 """Axes end here, so that the difference of two limits is still a number."""
+_TINY: Final = 1e-280
+"""Below this a value or a range counts as none, so that dividing by it is still a number."""
 _DOTS: Final = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 """Bits of the braille block for a cell's left and right dots, top to bottom (Unicode §21.1)."""
 _RUNS: Final = tuple(
@@ -120,7 +122,7 @@ def _extent(series: Sequence[Points], log: bool) -> tuple[float, float, float, f
         return None
     limits = [max(-_HUGE, min(_HUGE, f(values))) for values in (x_limits, y_limits) for f in (min, max)]
     if log:
-        limits[2:] = math.log10(limits[2]), math.log10(limits[3])
+        limits[2:] = (math.log10(max(_TINY, limit)) for limit in limits[2:])
     return limits[0], limits[1], limits[2], limits[3]
 
 
@@ -142,8 +144,8 @@ def _serves(axes: Axes, y_min: float, y_max: float) -> bool:
 
 
 def _linear_limits(low: float, high: float, wanted: int) -> tuple[float, float, tuple[tuple[float, str], ...]]:
-    if high - low <= max(abs(low), abs(high)) * 1e-12:
-        margin = abs(high) * 0.1 if abs(high) > 1 / _HUGE else 1.0
+    if high - low <= max(abs(low), abs(high), _TINY) * 1e-12:
+        margin = abs(high) * 0.1 if abs(high) > _TINY else 1.0
         return low - margin, high + margin, ((high, f"{high:.6g}"),)
     rough = (high - low) / wanted
     magnitude = 10.0 ** math.floor(math.log10(rough))
@@ -168,15 +170,13 @@ def _log_limits(low: float, high: float, wanted: int) -> tuple[float, float, tup
     decades = high - low
     if decades > wanted:
         stride = math.ceil(decades / wanted)
-        heights = [
-            float(n) for n in range(math.floor(low / stride) * stride, math.ceil(high / stride) * stride + 1, stride)
-        ]
-    else:
-        marks = (0.0, math.log10(2), math.log10(5)) if decades > 0.3 else tuple(math.log10(n) for n in range(1, 10))
-        every = [n + mark for n in range(math.floor(low), math.ceil(high) + 1) for mark in marks] or [low]
-        below = max((h for h in every if h <= low + 1e-12), default=low)
-        above = min((h for h in every if h >= high - 1e-12), default=high)
-        heights = [height for height in every if below <= height <= above]
+        ticks = [n for n in range(math.ceil(low), math.floor(high) + 1) if n % stride == 0]
+        return math.floor(low), math.ceil(high), tuple((float(n), f"1e{n}") for n in ticks)
+    marks = (1, 2, 5) if decades > 0.3 else range(1, 10)
+    every = [n + math.log10(mark) for n in range(math.floor(low), math.ceil(high) + 1) for mark in marks]
+    below = max((height for height in every if height <= low + 1e-12), default=low)
+    above = min((height for height in every if height >= high - 1e-12), default=high)
+    heights = [height for height in every if below <= height <= above]
     if len(heights) < 2:
         return low - 0.1, high + 0.1, ((high, f"{10.0**high:.4g}"),)
     return heights[0], heights[-1], tuple((height, f"{10.0**height:.4g}") for height in heights)
@@ -184,24 +184,20 @@ def _log_limits(low: float, high: float, wanted: int) -> tuple[float, float, tup
 
 def _masks(points: Points, axes: Axes, columns: int, rows: int) -> dict[tuple[int, int], int]:
     """Braille bits by cell, for one series."""
-    top, bottom = _spans(points, axes, columns * 2, rows * 4)
     masks: dict[tuple[int, int], int] = {}
-    for half, low in enumerate(bottom):
-        high = top[half]
-        if low < 0:
-            continue
+    for half, high, low in _spans(points, axes, columns * 2, rows * 4):
         column, runs = half >> 1, _RUNS[half & 1]
-        for row in range(high >> 2, (low >> 2) + 1):
-            run = runs[high & 3 if row == high >> 2 else 0][low & 3 if row == low >> 2 else 3]
+        first, last = high >> 2, low >> 2
+        for row in range(first, last + 1):
+            run = runs[high & 3 if row == first else 0][low & 3 if row == last else 3]
             masks[row, column] = masks.get((row, column), 0) | run
     return masks
 
 
-def _spans(points: Points, axes: Axes, halves: int, heights: int) -> tuple[list[int], list[int]]:
-    """The highest and the lowest dot of each half-column, lines between neighbours included; -1 where there is none."""
-    top, bottom = [heights] * halves, [-1] * halves
+def _spans(points: Points, axes: Axes, halves: int, heights: int) -> Iterator[tuple[int, int, int]]:
+    """Upright strokes: the half-column, its highest and its lowest dot; lines from point to point are made of them."""
     width = axes.x_high - axes.x_low
-    x_scale = (halves - 1) / width if width > 0 else 0.0
+    x_scale = (halves - 1) / width if width > _TINY else 0.0
     y_scale = (heights - 1) / (axes.y_high - axes.y_low)
     y_high = axes.y_high
 
@@ -222,24 +218,16 @@ def _spans(points: Points, axes: Axes, halves: int, heights: int) -> tuple[list[
                 values = ys[index:behind]
                 low, high, last = dot(min(values)), dot(max(values)), dot(values[-1])
             if 0 <= before_half < half:
-                _join(top, bottom, before_half, before_dot, half, first)
-            if high < top[half]:
-                top[half] = high
-            if low > bottom[half]:
-                bottom[half] = low
+                yield from _join(before_half, before_dot, half, first)
+            yield half, high, low
             before_half, before_dot, index = half, last, behind
-    return top, bottom
 
 
-def _join(top: list[int], bottom: list[int], from_half: int, from_dot: int, to_half: int, to_dot: int) -> None:
-    """A straight line from one dot to the next, without gaps and without thickening flat stretches."""
+def _join(from_half: int, from_dot: int, to_half: int, to_dot: int) -> Iterator[tuple[int, int, int]]:
+    """A straight line from one dot to the next, without holes and without thickening flat stretches."""
     slope = (to_dot - from_dot) / (to_half - from_half)
     here = from_dot
     for half in range(from_half + 1, to_half + 1):
         there = to_dot if half == to_half else int(from_dot + slope * (half - from_half) + 0.5)
-        high, low = (here + 1, there) if there > here else (there, here - 1) if there < here else (here, here)
-        if high < top[half]:
-            top[half] = high
-        if low > bottom[half]:
-            bottom[half] = low
+        yield half, min(there, here + 1), max(there, here - 1)
         here = there

@@ -15,6 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from trainflow_tui.screens.widgets.chart_raster import Axes, Points, fit_axes, rasterise, tick_row
+from trainflow_tui.screens.words import _
 from trainflow_tui.text import Display, cell_len, clip, display
 
 _COLOURS = 8
@@ -22,7 +23,7 @@ _COLOURS = 8
 
 @dataclass(frozen=True)
 class Series:
-    """One line: x does not fall, and `None` or a non-finite y leaves a gap. At most a few thousand points."""
+    """One line, tuples or lists of equal length: `None` or a non-finite y leaves a gap, and so does an x that falls."""
 
     name: Display
     x: Sequence[float]
@@ -137,9 +138,11 @@ class LineChart(Widget):
         rows = height - 2
         points: list[Points] = [(series.x, series.y) for series in view.series]
         self._axes = fit_axes(points, log=view.log, rows=rows, before=self._axes) if rows > 0 else None
-        if self._axes is None:
-            return lines
         axes = self._axes
+        if axes is None:
+            if view.log and fit_axes(points, log=False, rows=3) is not None:
+                lines.append(_plain(_("No value above zero: nothing to draw on a logarithmic scale."), width))
+            return lines
         labels = {tick_row(at, axes, rows): label for at, label in axes.y_ticks}
         margin = max(map(len, labels.values()), default=0)
         columns = width - margin - 1
@@ -152,9 +155,13 @@ class LineChart(Widget):
             styles = _fill_blanks("a" * (margin + 1) + owners)
             lines.append(_Line(f"{label:>{margin}}{bars[bool(label)]}{text}", styles))
         low, high = f"{axes.x_low:.10g}", f"{axes.x_high:.10g}"
-        text = f"{'':{margin + 1}}{low}{high:>{max(1, columns - len(low))}}"[:width]
-        lines.append(_Line(text, "a" * len(text)))
+        lines.append(_plain(f"{'':{margin + 1}}{low}{high:>{max(1, columns - len(low))}}", width))
         return lines
+
+
+def _plain(text: str, width: int) -> _Line:
+    shown = clip(display(text), width)
+    return _Line(shown, "a" * len(shown))
 
 
 def _legend(view: ChartView, width: int, ascii_only: bool) -> _Line:
@@ -170,7 +177,7 @@ def _legend(view: ChartView, width: int, ascii_only: bool) -> _Line:
             text += part + "  "
             styles += style * (len(part) + 2)
     shown = clip(display(text.rstrip()), width)
-    return _Line(shown, styles[: len(shown)])
+    return _Line(shown, styles[: len(shown)].ljust(len(shown), "a"))
 
 
 def _fill_blanks(styles: str) -> str:
@@ -188,7 +195,7 @@ def _last_value(series: Series) -> str:
 
 def _changed_cells(old: _Line, new: _Line, width: int) -> int:
     """Cells from the left edge to the last that differs: Textual sends a line from its start in any case."""
-    if cell_len(new.text) != len(new.text) or len(old.text) != len(new.text):
+    if not len(old.text) == len(new.text) == cell_len(old.text) == cell_len(new.text):
         return width
     for position in range(len(new.text) - 1, -1, -1):
         if old.text[position] != new.text[position] or old.styles[position] != new.styles[position]:
