@@ -34,7 +34,7 @@ def opened(workspace, clock):
     async def run(*, size=(120, 40), theme="dark", readonly=False):
         other = Workspace.open(workspace.root, clock=clock, flags={"readonly": True} if readonly else None)
         app = TrainflowApp(QuietDesk(other), theme=theme, readonly=readonly)
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=True) as pilot:
             await pilot.pause()
             yield app, pilot
 

@@ -50,7 +50,9 @@ CORPUS = Path(__file__).resolve().parents[2] / "../shared/corpus"
 
 # What Textual itself sends for a screen: colours, cursor positions in a screen of this size, line ends.
 OWN = re.compile(r"\x1b\[(?:\d{1,3}(?:;\d{1,3})*)?m|\x1b\[\d{1,3};\d{1,3}H|\n")
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""Reorder text on some terminals; `display` shows them, the guard replaces only what a terminal obeys."""
+CONTROL = re.compile(f"[\x00-\x1f\x7f-\x9f{BIDI}]")
 MARK = "7357"
 """In every sequence of the payloads, and in none that Textual sends."""
 
@@ -132,67 +134,78 @@ def log_lines(limit):
 
 
 class Sinks(App):
-    """One widget of each kind, all fed with the same text."""
+    """One widget of each kind."""
 
     TOOLTIP_DELAY = 0.001
     CSS = """
-    Horizontal { height: 1fr; } Vertical { width: 1fr; }
+    Horizontal { height: 1fr; } Vertical { width: 1fr; } #single { width: 60; }
     Static, Label, Button, Checkbox, RadioButton, Input, TextArea { height: 3; width: 1fr; }
-    DataTable, RichLog, Log, OptionList, Tree { height: 1fr; width: 1fr; }
+    DataTable, RichLog, Log, OptionList, Tree { height: 1fr; width: 1fr; border: none; }
+    #framed { border: round white; }
     """
+    SINGLE = ("static", "label", "button", "checkbox", "radio", "input", "placeholder", "area", "framed")
+    MANY = (DataTable, RichLog, Log, OptionList, Tree)
 
     def compose(self):
         yield Header()
         with Horizontal():
-            with Vertical():
+            with Vertical(id="single"):
                 yield Static(id="static", markup=False)
                 yield Label(id="label", markup=False)
+                yield Static(id="framed")
                 yield Button(id="button")
                 yield Checkbox(id="checkbox")
                 yield RadioButton(id="radio")
                 yield Input(id="input")
                 yield Input(id="placeholder")
                 yield TextArea(id="area")
-            with Vertical():
-                yield DataTable(cursor_type="row")
-                yield RichLog(markup=False)
-                yield Log()
-            with Vertical():
-                yield OptionList(markup=False)
-                yield Tree("")
+            yield DataTable(cursor_type="row")
+            yield RichLog(markup=False)
+            yield Log()
+            yield OptionList(markup=False)
+            yield Tree("")
 
-    def feed(self, texts, content, text, plain):
-        """`content`, `text` and `plain` make what each kind of widget takes; without them it gets what came in."""
-        first = texts[0]
-        self.query_one("#static", Static).update(content(first))
-        self.query_one("#label", Label).update(content(first))
-        self.query_one("#button", Button).label = content(first)
-        self.query_one("#checkbox", Checkbox).label = content(first)
-        self.query_one("#radio", RadioButton).label = content(first)
-        self.query_one("#input", Input).value = plain(first)
-        self.query_one("#placeholder", Input).placeholder = plain(first)
-        self.query_one("#area", TextArea).text = "\n".join(plain(one) for one in texts[:2])
+    def feed_one(self, content, plain):
+        """Give the widgets that hold one text this one."""
+        self.query_one("#static", Static).update(content)
+        self.query_one("#label", Label).update(content)
+        self.query_one("#button", Button).label = content
+        self.query_one("#checkbox", Checkbox).label = content
+        self.query_one("#radio", RadioButton).label = content
+        self.query_one("#input", Input).value = plain
+        self.query_one("#placeholder", Input).placeholder = plain
+        self.query_one("#area", TextArea).text = plain
+        framed = self.query_one("#framed")
+        framed.border_title = framed.border_subtitle = framed.tooltip = content
+
+    def feed_many(self, texts, plains):
+        """Give the widgets that hold many texts these."""
         table = self.query_one(DataTable)
-        table.border_title = content(first)
-        table.border_subtitle = content(first)
-        table.tooltip = content(first)
         table.clear(columns=True)
-        table.add_column(text(first), width=60)
-        for one in texts:
-            table.add_row(text(one), label=text(one))
-        for log in (self.query_one(RichLog).clear(), self.query_one(Log).clear()):
-            for one in texts:
-                log.write(text(one)) if isinstance(log, RichLog) else log.write_line(plain(one))
+        table.add_column(texts[0], width=50)
+        for text in texts:
+            table.add_row(text, label=text)
+        rich_log, log = self.query_one(RichLog).clear(), self.query_one(Log).clear()
         options, tree = self.query_one(OptionList), self.query_one(Tree)
-        options.clear_options().add_options([Option(text(one)) for one in texts])
+        options.clear_options().add_options([Option(text) for text in texts])
         tree.clear().root.expand()
-        tree.root.label = text(first)
-        for one in texts:
-            tree.root.add_leaf(text(one))
-        self.title = plain(first)
-        self.sub_title = plain(first)
+        tree.root.label = texts[0]
+        for text, plain in zip(texts, plains, strict=True):
+            rich_log.write(text)
+            log.write_line(plain)
+            tree.root.add_leaf(text)
+
+    def feed_the_rest(self, plain):
+        """Title, subtitle, notice."""
+        self.title = self.sub_title = plain
         self.clear_notifications()
-        self.notify(plain(first), title=plain(first), markup=False)
+        self.notify(plain, title=plain, markup=False)
+
+
+def strips_of(widget):
+    """The lines of a widget as they go to the renderer, frame included."""
+    widget._styles_cache.clear()
+    return widget.render_lines(widget.outer_size.region)
 
 
 @pytest.fixture
@@ -213,45 +226,79 @@ def sound(text):
     return as_content(display(text)), as_text(display(text)), display(text)
 
 
-async def written_for(texts, content, text, plain, *, batch=8):
+def raw(text):
+    return Content(text), Text(text), text
+
+
+async def sent_by_each(texts, make):
+    """What each kind of widget would send for each text."""
+    app = Sinks()
+    sent = {}
+    async with app.run_test(size=(300, 60)) as pilot:
+        for start in range(0, len(texts), 50):
+            made = [make(text) for text in texts[start : start + 50]]
+            app.feed_many([text for _, text, _ in made], [plain for _, _, plain in made])
+            await pilot.pause()
+            for content, _, plain in made:
+                app.feed_one(content, plain)
+                for name in app.SINGLE:
+                    sent.setdefault(name, []).extend(
+                        strip.render(app.console) for strip in strips_of(app.query_one(f"#{name}"))
+                    )
+            for widget in app.MANY:
+                lines = strips_of(app.query_one(widget))
+                sent.setdefault(widget.__name__, []).extend(strip.render(app.console) for strip in lines)
+    return sent
+
+
+async def sent_to_the_terminal(texts, make):
+    """What the whole application sends, with title, notice and tooltip."""
     app = Sinks()
     output = []
-    async with recorded(app, (200, 50), tooltips=True, notifications=True) as terminal:
+    async with recorded(app, (150, 40), tooltips=True, notifications=True) as terminal:
         terminal.forget()
-        for start in range(0, len(texts), batch):
-            app.feed(texts[start : start + batch], content, text, plain)
+        for start in range(0, len(texts), 10):
+            made = [make(text) for text in texts[start : start + 10]]
+            app.feed_many([text for _, text, _ in made], [plain for _, _, plain in made])
+            app.feed_one(made[0][0], made[0][2])
+            app.feed_the_rest(made[0][2])
             await terminal.settle()
-            await terminal.pilot.hover(DataTable, offset=(5, 3))
+            await terminal.pilot.hover("#framed", offset=(5, 1))
             await terminal.settle()
             output.append(terminal.written)
             terminal.forget()
     return "".join(output)
 
 
-async def test_the_output_of_textual_itself_is_what_this_test_takes_it_to_be(unguarded):
-    written = await written_for(["plain", "text"], Content, Text, str)
-    assert "plain" in written
+async def test_what_textual_itself_sends_is_what_this_test_takes_it_to_be(unguarded):
+    written = await sent_to_the_terminal(["plain", "text"], sound)
+    assert written.count("plain") >= len(Sinks.SINGLE) + len(Sinks.MANY) + 3
     assert leftovers(written) == []
 
 
-async def test_text_that_passed_display_sends_no_control_even_without_the_guard(unguarded):
-    texts = payloads(300)
-    written = await written_for(texts, lambda t: sound(t)[0], lambda t: sound(t)[1], lambda t: sound(t)[2])
-    assert leftovers(written) == []
-    assert "·" in written
+async def test_no_widget_sends_a_control_of_text_that_passed_display_even_without_the_guard(unguarded):
+    for name, lines in (await sent_by_each(payloads(300), sound)).items():
+        assert [line for line in lines if leftovers(line)] == [], name
+        assert any(MARK in line for line in lines), name
 
 
-async def test_raw_text_sends_no_control_through_the_guard(unguarded):
+async def test_no_widget_sends_a_control_of_raw_text_through_the_guard(unguarded):
     strip_guard.install()
-    written = await written_for(payloads(300, seed=2), Content, Text, str)
-    assert [control for control in leftovers(written) if ord(control) < 0xA0] == []
-    assert "\ufffd" in written
+    for name, lines in (await sent_by_each(payloads(300, seed=2), raw)).items():
+        assert [line for line in lines if set(leftovers(line)) - set(BIDI)] == [], name
+        assert any("\ufffd" in line for line in lines), name
 
 
-@pytest.mark.parametrize("sequence", [f"\x1b]52;c;{MARK}\x07", f"\x9b{MARK}m", f"\x1b[?{MARK}h", f"\x00{MARK}"])
-async def test_without_either_defence_it_leaks(unguarded, sequence):
-    written = await written_for([sequence], Content, Text, str)
-    assert leftovers(written)
+async def test_the_application_with_title_notice_and_tooltip_sends_none_either(unguarded):
+    assert leftovers(await sent_to_the_terminal(payloads(40, seed=3), sound)) == []
+    strip_guard.install()
+    assert set(leftovers(await sent_to_the_terminal(payloads(40, seed=4), raw))) <= set(BIDI)
+
+
+async def test_without_either_defence_every_widget_leaks(unguarded):
+    for name, lines in (await sent_by_each([f"a\x1b[{MARK}mb"], raw)).items():
+        assert [line for line in lines if f"\x1b[{MARK}m" in line], name
+    assert f"\x1b]52;c;{MARK}" in await sent_to_the_terminal([f"\x1b]52;c;{MARK}\x1b\\"], raw)
 
 
 async def test_the_guard_covers_text_without_a_style_and_the_target_of_a_link(unguarded):
@@ -342,45 +389,37 @@ def test_a_real_pseudo_terminal_receives_no_sequence_from_the_text(way, leaks):
 # Markup (T-61)
 
 
-def labels(app):
-    """What the widgets with one label hold, as drawn, with the spans that a tag would have made."""
-    held = [app.query_one(f"#{name}").label for name in ("button", "checkbox", "radio")]
-    held += [app.query_one("#static").content, app.query_one("#label").content]
-    return [(part.plain, part.spans) for part in held]
+def assert_nothing_can_be_clicked(strip):
+    for segment in strip:
+        assert segment.style is None or ("@click" not in segment.style.meta and segment.style.link is None)
 
 
-async def test_bracket_text_and_log_lines_stand_literally_everywhere_and_nothing_can_be_clicked():
-    texts = [*brackets(1000), *log_lines(200)]
+@pytest.mark.parametrize("part", range(5))
+async def test_bracket_text_and_log_lines_stand_literally_everywhere_and_nothing_can_be_clicked(part):
+    texts = log_lines(100) if part == 4 else brackets(1000)[part::4]
+    shorts = [clip(display(text), 40) for text in texts if display(text).strip()]
     app = Sinks()
-    async with recorded(app, (220, 60), notifications=True) as terminal:
-        for start in range(0, len(texts), 12):
-            batch = [text for text in texts[start : start + 12] if display(text).strip()]
-            if not batch:
-                continue
-            app.feed(batch, lambda t: sound(t)[0], lambda t: sound(t)[1], lambda t: sound(t)[2])
-            await terminal.settle()
-            for widget in (DataTable, RichLog, Log, OptionList, Tree):
-                region = app.query_one(widget).content_region
-                lines = ["".join(row) for row in _cells(terminal, region)]
-                for text in batch:
-                    shown = clip(display(text), 30).removesuffix("…").rstrip()
-                    assert any(shown in line for line in lines), (widget.__name__, text)
-            first = str(display(batch[0]))
-            assert labels(app) == [(first, [])] * 5
-            table = app.query_one(DataTable)
-            assert Content(first) == table._border_title
-            assert {str(note.message) for note in app._notifications} == {first}
-            assert app.query_one("#input", Input).value == first
+    async with app.run_test(size=(300, 60), notifications=True) as pilot:
+        for start in range(0, len(shorts), 50):
+            batch = shorts[start : start + 50]
+            app.feed_many([as_text(short) for short in batch], batch)
+            app.feed_the_rest(batch[0])
+            await pilot.pause()
+            assert [note.message for note in app._notifications] == [batch[0]]
             for strip in app.screen._compositor.render_strips():
-                for segment in strip:
-                    assert segment.style is None or "@click" not in segment.style.meta
-                    assert segment.style is None or segment.style.link is None
-
-
-def _cells(terminal, region):
-    picture = terminal.picture
-    for y in range(region.y, region.bottom):
-        yield [cell[0] for cell in picture[y][region.x : region.right]]
+                assert_nothing_can_be_clicked(strip)
+            for widget in app.MANY:
+                lines = "\n".join(strip.text for strip in strips_of(app.query_one(widget)))
+                for short in batch:
+                    assert short.rstrip() in lines, (widget.__name__, short)
+            for short in batch:
+                app.feed_one(as_content(short), short)
+                for name in app.SINGLE:
+                    strips = strips_of(app.query_one(f"#{name}"))
+                    # Labels are trimmed at both ends.
+                    assert any(short.strip() in strip.text for strip in strips), (name, short)
+                    for strip in strips:
+                        assert_nothing_can_be_clicked(strip)
 
 
 # Links (T-66)

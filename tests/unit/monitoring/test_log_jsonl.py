@@ -2,7 +2,7 @@ import json
 import math
 
 import msgspec
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainflow_tui.monitoring.logs.jsonl import JsonLinesAdapter
@@ -64,6 +64,7 @@ def test_only_a_closed_object_is_complete_without_its_newline():
     assert not any(adapter.is_whole(text[:length]) for length in range(1, len(text)))
 
 
+@settings(deadline=None)
 @given(
     st.integers(min_value=0, max_value=10**12),
     st.none() | st.floats(),
@@ -76,6 +77,7 @@ def test_any_object_with_a_step_gives_one_record_with_its_loss(step, loss, rest)
     assert record.loss == loss or (math.isnan(record.loss) and math.isnan(loss))
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_no_text_makes_the_adapter_raise(text):
     read(text, "{" + text, '{"step": 1, "loss": ' + text)

@@ -1,6 +1,6 @@
 import io
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainflow_tui.monitoring.logs import lines
@@ -9,6 +9,7 @@ from trainflow_tui.monitoring.logs.lines import MAX_LINE_BYTES, BlockReader, can
 line_bytes = st.lists(st.sampled_from([b"loss", b"iteration", b"x", b" ", b"los", b"s"]), max_size=5).map(b"".join)
 
 
+@settings(deadline=None)
 @given(st.lists(line_bytes, max_size=30), st.booleans())
 def test_the_search_finds_exactly_the_lines_with_a_marker(texts, ends_with_newline):
     block = b"\n".join(texts) + (b"\n" if ends_with_newline else b"")
@@ -17,6 +18,7 @@ def test_the_search_finds_exactly_the_lines_with_a_marker(texts, ends_with_newli
     assert candidate_lines(block, markers) == naive
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.integers(min_value=1, max_value=20))
 def test_blocks_and_tail_together_are_the_stream_without_its_leading_hole(content, block_bytes):
     before, lines.BLOCK_BYTES = lines.BLOCK_BYTES, block_bytes
@@ -49,6 +51,7 @@ def test_escapes_and_nul_bytes_go_and_the_rewritten_segments_stay():
     assert clean_segments(b" \t\r\n") == []
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=100))
 def test_any_bytes_become_text_without_escape_and_nul(raw):
     for segment in clean_segments(raw):

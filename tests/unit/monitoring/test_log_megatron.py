@@ -2,7 +2,7 @@ import math
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainflow_tui.monitoring.logs.attempts import AttemptState
@@ -37,6 +37,7 @@ def test_the_second_line_of_a_shape_reads_as_the_first():
     assert msgspec.structs.replace(second, line=1, step=5, values={**second.values, "consumed_samples": 40}) == first
 
 
+@settings(deadline=None)
 @given(
     st.floats(min_value=0.05, max_value=9e6).map(lambda number: f"{number:.1f}"),
     st.integers(min_value=0, max_value=10**15),
@@ -95,6 +96,7 @@ def test_a_damaged_line_is_rejected_and_never_repaired(line):
     assert line.startswith(rejected.text)
 
 
+@settings(deadline=None)
 @given(st.integers(min_value=1, max_value=len(metric_line(5)) - 1), st.sampled_from(["1000.0", "1000.0/999.0"]))
 def test_a_line_cut_anywhere_gives_no_record(length, elapsed):
     whole, cut = metric_line(4, elapsed=elapsed), metric_line(5, elapsed=elapsed)[:length]
@@ -183,6 +185,7 @@ def test_a_stored_count_of_attempts_goes_on():
     assert records(items)[0].attempt == 2
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300))
 def test_no_text_makes_the_adapter_raise(text):
     adapter = MegatronAdapter()

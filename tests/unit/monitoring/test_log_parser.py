@@ -49,7 +49,7 @@ def test_lines_that_speak_of_a_loss_and_give_nothing_are_counted():
     assert read_log(io.BytesIO(MIXED)).unparsed_suspicious == 1
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(min_value=0, max_value=len(MIXED)), max_size=6))
 def test_fed_in_pieces_the_items_are_the_same(cuts):
     whole = LogParser(adapter="megatron").feed(MIXED)
@@ -106,7 +106,7 @@ def test_a_forced_adapter_is_used_and_an_unknown_one_refused():
         read_log(io.BytesIO(b""), adapter="nope")
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_read_or_refused(content):
     try:

@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainflow_tui.monitoring.logs.records import LogEvent, LostSteps, MetricRecord, SeriesPoint
@@ -14,6 +14,7 @@ def resume(step, attempt):
     return LogEvent(type="resume", line=1, fields={"step": step, "attempt": attempt})
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 4), st.floats(0, 9)), max_size=40))
 def test_the_newest_attempt_wins_each_step(triples):
     series = effective_series([record(step, attempt, loss) for step, attempt, loss in triples])

@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainflow_tui.monitoring.nodes.sections import parse_sections
@@ -13,6 +13,7 @@ def frame(name, body, code):
     return f"\n\x1e> {name}\n{body}\n\x1e< {name} {code}\n".encode()
 
 
+@settings(deadline=None)
 @given(st.dictionaries(names, st.tuples(bodies, st.integers(0, 255)), max_size=5), st.binary(max_size=20))
 def test_what_was_framed_comes_back_whatever_stands_before(parts, banner):
     output = banner.replace(b"\x1e", b"") + b"".join(frame(name, *part) for name, part in parts.items())
@@ -20,6 +21,7 @@ def test_what_was_framed_comes_back_whatever_stands_before(parts, banner):
     assert {name: (section.text, section.exit_code) for name, section in found.items()} == parts
 
 
+@settings(deadline=None)
 @given(st.integers(min_value=0, max_value=200))
 def test_output_that_was_cut_keeps_the_sections_before_the_cut(length):
     output = frame("first", "one", 0) + frame("second", "two\nlines", 3) + frame("end", "", 0)

@@ -1,6 +1,6 @@
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainflow_tui.errors import DamagedError
@@ -82,6 +82,7 @@ def test_rows_without_header_are_taken_by_content_or_by_file_name():
     assert nvidia_smi.parse('{"a": 1, "b": 2}', "nvidia.json") is None
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_no_text_makes_the_parser_raise(text):
     for candidate in (text, f"index, name, temperature.gpu\n{text}", f"0, [N/A], {text}"):

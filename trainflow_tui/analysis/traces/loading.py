@@ -169,11 +169,12 @@ class PieceLoader:
             outcome.repaired += saved.repaired
             outcome.bad += saved.bad
             outcome.not_events += saved.not_events
-            index_was, index = index, saved.end
-            outcome.cut_suspect |= saved.first_bad and index_was == 0
-            if self._final and saved.array_ended:
+            lost_first = saved.first_bad and index == 0
+            lost_last = saved.last_bad and saved.end == last and not self._final
+            outcome.cut_suspect |= lost_first or lost_last or saved.array_ended
+            index = saved.end
+            if saved.array_ended and self._final:
                 break
-            outcome.cut_suspect |= saved.array_ended or (saved.last_bad and index == last and not self._final)
 
     def _insert(self, array: bytes) -> bool:
         slot = self._rewritten(array)

@@ -188,10 +188,10 @@ class EventArray:
     # -- the last piece and the keys after the events
 
     def _last_piece(self) -> Piece:
-        region = max(0, self._used - LOOKAHEAD_BYTES)
-        for match in _ARRAY_END.finditer(self._buffer, region, self._used):
-            if self._take_tail(match.end(), lenient=False):
-                return self._piece_up_to(match.end() - 1)
+        if not self._structural:
+            for match in _ARRAY_END.finditer(self._buffer, max(0, self._used - LOOKAHEAD_BYTES), self._used):
+                if self._take_tail(match.end(), lenient=False):
+                    return self._piece_up_to(match.end() - 1)
         structure = scan(memoryview(self._buffer)[: self._used])
         if structure.array_end is not None:
             return self._ended_piece(structure.array_end)

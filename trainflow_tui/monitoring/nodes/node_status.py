@@ -8,7 +8,16 @@ import msgspec
 
 from trainflow_tui.clock import to_iso
 from trainflow_tui.monitoring.nodes import identity, nvidia_smi
-from trainflow_tui.monitoring.nodes.records import Accelerator, Device, Disk, NodeParse, NodeStatus, Signal, State
+from trainflow_tui.monitoring.nodes.records import (
+    Accelerator,
+    Device,
+    Disk,
+    NodeParse,
+    NodeStatus,
+    Signal,
+    State,
+    ToolError,
+)
 from trainflow_tui.monitoring.nodes.sections import Section
 
 DISK_WARNING_PCT, DISK_CRITICAL_PCT = 90.0, 98.0
@@ -161,11 +170,7 @@ def _devices(
     if parsed is None:
         return [_signal("nvidia-smi", "unknown", _why_silent(section), None, "devices")]
     if not isinstance(parsed.errors, msgspec.UnsetType):
-        # The tool without any device is common on login nodes and in containers.
-        state: State = "unknown" if expected == 0 else "critical"
-        return [
-            _signal("nvidia-smi", state, f"{error.code} {error.bus_id or ''}: {error.text}") for error in parsed.errors
-        ]
+        return [_failure(error, expected) for error in parsed.errors]
     count = len(parsed.devices)
     complete = expected is None or count >= expected
     text = f"{count} devices answer" + ("" if complete else f", {expected} are on the bus")
@@ -176,6 +181,14 @@ def _devices(
     for device in parsed.devices:
         found.extend(_device(device))
     return found
+
+
+def _failure(error: ToolError, expected: int | None) -> Signal:
+    # The tool without driver and device is common on login nodes and in containers.
+    is_idle = error.code == "driver_unreachable" and expected == 0
+    return _signal(
+        "nvidia-smi", "unknown" if is_idle else "critical", f"{error.code} {error.bus_id or ''}: {error.text}"
+    )
 
 
 def _why_silent(section: Section) -> str:

@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-_FRAME = re.compile(rb"^\x1e([<>]) ([a-z0-9_]{1,40})(?: (\d{1,3}))?\r?$", re.MULTILINE)
+_FRAME = re.compile(rb"^\x1e([<>]) ([a-z0-9_]{1,40})(?: (\d{1,3}))?\r?\n", re.MULTILINE)
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,7 +33,7 @@ def parse_sections(output: bytes) -> dict[str, Section]:
         if kind == b">":
             if open_name is not None:
                 _keep(sections, open_name, output[body_start : frame.start()], None)
-            open_name, body_start = name, frame.end() + 1
+            open_name, body_start = name, frame.end()
         elif name == open_name:
             exit_code = int(frame[3]) if frame[3] else None
             _keep(sections, name, output[body_start : frame.start()], exit_code)
