@@ -5,27 +5,27 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import events, work
-from textual.app import App
 from textual.binding import BindingType
 
 from trainflow_tui.collaboration import approvals, questions, tasks
 from trainflow_tui.collaboration.identity import agent_behind, current_actor
 from trainflow_tui.errors import TrainflowError
+from trainflow_tui.monitoring.status import RunStatus
 from trainflow_tui.screens import keys, strip_guard
 from trainflow_tui.screens.base import ModeScreen
 from trainflow_tui.screens.board import BoardScreen
-from trainflow_tui.screens.charts import History
 from trainflow_tui.screens.cluster import ClusterScreen
 from trainflow_tui.screens.desk import Child, Desk
 from trainflow_tui.screens.dialogs.approval import ApprovalDialog, Verdict
 from trainflow_tui.screens.dialogs.choice import Choice, ChoiceDialog
 from trainflow_tui.screens.dialogs.help import help_text
 from trainflow_tui.screens.dialogs.writing import LineDialog, ReadingDialog, WritingDialog
+from trainflow_tui.screens.host import History, Host
 from trainflow_tui.screens.hotspots import HotspotsScreen
 from trainflow_tui.screens.link_policy import LinkPolicy
 from trainflow_tui.screens.live import LiveScreen
@@ -39,7 +39,7 @@ TICK_S = 1.0
 THEMES = {"dark": "textual-dark", "ansi": "ansi-dark"}
 
 
-class TrainflowApp(LinkPolicy, App[int]):
+class TrainflowApp(LinkPolicy, Host):
     """Six modes over one workspace. Its exit value is the process status."""
 
     TITLE = "trainflow"
@@ -79,7 +79,7 @@ class TrainflowApp(LinkPolicy, App[int]):
         if not self.readonly:
             self.call_later(self._ensure_collector)
         if self.snapshot and self.snapshot.runs:
-            self.call_later(self.load_history, self.snapshot.runs[0].id)
+            self.read_history([self.snapshot.runs[0].id])
 
     def _handle_signals(self) -> None:
         import asyncio
@@ -145,16 +145,20 @@ class TrainflowApp(LinkPolicy, App[int]):
             if isinstance(screen, ModeScreen):
                 screen.refresh_from_app()
 
-    def history(self, run: Any) -> History:
+    def history(self, run: RunStatus | None) -> History:
         """The run's stored points before its recent ones; empty until they were read."""
         return self._histories.get(run.id, ()) if run is not None else ()
 
+    def read_history(self, runs: Sequence[str]) -> None:
+        """Read runs from the store that were not read yet, off the screen's loop."""
+        missing = [run for run in runs if run not in self._histories]
+        if missing:
+            self._load_histories(missing)
+
     @work(group="history", exclusive=True, exit_on_error=False)
-    async def load_history(self, run: str | None) -> None:
-        """Read a run's whole course from the store, off the screen's loop."""
-        if run is None or run in self._histories:
-            return
-        self._histories[run] = await self.desk.history(run)
+    async def _load_histories(self, runs: list[str]) -> None:
+        for run in runs:
+            self._histories[run] = await self.desk.history(run)
         self._redraw()
 
     def _redraw(self) -> None:
@@ -271,7 +275,7 @@ class TrainflowApp(LinkPolicy, App[int]):
         elif verb == "task" and rest:
             self._open_or_make_task(rest)
         elif verb in ("guide", "guidance"):
-            self.write_guidance()
+            self._write_guidance()
         elif verb in ("q", "quit"):
             self.action_leave()
         elif verb:
@@ -334,9 +338,24 @@ class TrainflowApp(LinkPolicy, App[int]):
 
     # What a person writes and decides
 
+    def ask_new_task(self) -> None:
+        """Ask for a title and make a task."""
+        self._new_task()
+
+    def ask_guidance(self) -> None:
+        """Let guidance be written for the current task; it is collected at once."""
+        self._write_guidance()
+
+    def ask_answer(self, key: str) -> None:
+        """Let an agent's question be answered; an answered one is shown."""
+        self._answer_question(key)
+
+    def ask_decision(self, id: str) -> None:
+        """Open a request and record the verdict."""
+        self._open_approval(id)
+
     @work(group="dialog", exclusive=True, exit_on_error=False)
-    async def new_task(self) -> None:
-        """Ask for a title and make the task."""
+    async def _new_task(self) -> None:
         if self.refused_readonly():
             return
         title = await self.push_screen_wait(
@@ -346,8 +365,7 @@ class TrainflowApp(LinkPolicy, App[int]):
             self._write(lambda w: tasks.create(w, title=title, actor=current_actor("tui")), _("Task created"))
 
     @work(group="dialog", exclusive=True, exit_on_error=False)
-    async def write_guidance(self) -> None:
-        """Write guidance for the current task; it is collected at once."""
+    async def _write_guidance(self) -> None:
         if self.refused_readonly():
             return
         task = self.current_task
@@ -360,8 +378,7 @@ class TrainflowApp(LinkPolicy, App[int]):
             self._write(lambda w: self.desk.guide(w, task, text), _("Recorded and collected"))
 
     @work(group="dialog", exclusive=True, exit_on_error=False)
-    async def answer_question(self, key: str) -> None:
-        """Answer an agent's question; an answered one is shown."""
+    async def _answer_question(self, key: str) -> None:
         task, _slash, id = key.partition("/")
         found = (
             next((q for q in self.snapshot.questions if q.task == task and q.id == id), None) if self.snapshot else None
@@ -399,8 +416,7 @@ class TrainflowApp(LinkPolicy, App[int]):
         self.push_screen(ReadingDialog(display(title), display(text, multiline=True, max_cells=100_000)))
 
     @work(group="dialog", exclusive=True, exit_on_error=False)
-    async def open_approval(self, id: str) -> None:
-        """Open a request and record the verdict."""
+    async def _open_approval(self, id: str) -> None:
         try:
             found = await self.desk.run(lambda w: approvals.get(w.ledger, id))
         except TrainflowError as problem:

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 
-
 from trainflow_tui.collaboration import guidance, tasks
 from trainflow_tui.collaboration.collector import collect
 from trainflow_tui.workspace import Workspace

@@ -33,7 +33,7 @@ def check(call: Call) -> Reply:
                 Reason(
                     f"node-{signal.check}",
                     f"{found.name}: {signal.check} {signal.state}: {signal.text}",
-                    found.name,
+                    found.name or "",
                     ATTENTION,
                 )
             )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Container
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final
 
 import msgspec
@@ -38,9 +39,12 @@ into GUIDANCE.md.
 """
 """What a new QUESTIONS.md holds; `{title}` is the task's. Its example is quoted and so is no question."""
 
-ANSWER_START: Final = re.compile(r"<!-- trainflow:answer ([0-9a-f]{64}) -->[ \t]*")
-ANSWER_END: Final = re.compile(r"<!-- /trainflow:answer -->[ \t]*")
+ANSWER_START: Final = re.compile(r" {0,3}<!--[ \t]*trainflow:answer\b(.*)-->[ \t]*")
+"""The line above an answer; the program writes `<!-- trainflow:answer 64-HEX -->`. Blanks may have been added."""
+ANSWER_END: Final = re.compile(r" {0,3}<!--[ \t]*/trainflow:answer[ \t]*-->[ \t]*")
+"""The line below an answer; the program writes `<!-- /trainflow:answer -->`."""
 MAX_QUESTIONS: Final = 2000
+_MAX_HINTS: Final = 100
 
 
 class AnswerBlock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -86,6 +90,7 @@ _ID: Final = r"Q[0-9](?:[A-Za-z0-9._-]{0,97}[A-Za-z0-9])?"
 _SECTION: Final = re.compile(r" {0,3}##[ \t]+(?=[^ \t])(?!#+[ \t]*$)")
 _LABEL: Final = re.compile(rf" {{0,3}}({_ID})[ \t]*[:：][ \t]*(?=[^ \t])")
 _LEADING_ID: Final = re.compile(rf"({_ID})(?:[.)]?[ \t]*[:：]|[.)]?(?=[ \t]|$))[ \t]*")
+_ANSWER_ID: Final = re.compile(r"[0-9a-f]{64}")
 _MARKER: Final = re.compile(r" {0,3}<!--[ \t]*/?trainflow:answer\b")
 
 _NEAR_MISSES: Final = (
@@ -96,7 +101,7 @@ _NEAR_MISSES: Final = (
     (re.compile(r" {0,3}q[0-9][A-Za-z0-9._-]*[ \t]*[:：]"), "the Q has to be a capital"),
     (re.compile(rf" {{0,3}}{_ID}[ \t]*[:：][ \t]*$"), "the question has to begin on the same line"),
     (re.compile(r" {0,3}[Qq][0-9]+[.)、．][ \t]*[^\s.]"), "after the number comes a colon"),
-    (re.compile(rf" {{0,3}}{_ID}[ \t]+[^\n]*[?？][ \t]*$"), "after the number comes a colon"),
+    (re.compile(rf" {{0,3}}{_ID}[ \t][^\n]*[?？][ \t]*$"), "after the number comes a colon"),
     (re.compile(rf" {{0,3}}(?:[-*+]|[0-9]{{1,9}}[.)])[ \t]+{_ID}[ \t]*[:：]"), "a question is no list item"),
     (re.compile(rf" {{0,3}}[*_]{{1,3}}{_ID}[*_:：]"), "the number is written without emphasis"),
 )
@@ -112,15 +117,16 @@ def parse_questions(text: str) -> ParsedQuestions:
     found = classify(text, block=(ANSWER_START, ANSWER_END))
     starts = [i for i, kind in enumerate(found.kinds) if kind == LineKind.TEXT and _begins(found.lines[i])]
     preamble_end = starts[0] if starts else len(found.lines)
-    warnings = [*found.warnings(), *_hints(found, set(starts)), *_unmarked(found, preamble_end)]
+    hints = [*_hints(found, set(starts)), *_unmarked(found, preamble_end)]
+    warnings = [*found.warnings(), *sorted(hints, key=lambda hint: hint.line)[:_MAX_HINTS]]
     if len(starts) > MAX_QUESTIONS:
         message = f"There are more than {MAX_QUESTIONS:,} questions: this one and those below it are not collected."
         warnings.append(FileWarning(line=starts[MAX_QUESTIONS] + 1, code="too-many-questions", text=message))
     questions: list[AskedQuestion] = []
-    taken: set[str] = {label for i in starts if (label := _label_and_title(found.lines[i])[0])}
-    labels: set[str] = set()
-    for start, end in list(pairwise([*starts, len(found.lines)]))[:MAX_QUESTIONS]:
-        questions.append(_question(found, start, end, labels, taken))
+    titles: Counter[str] = Counter()
+    taken: set[str] = set()
+    for start, end in islice(pairwise([*starts, len(found.lines)]), MAX_QUESTIONS):
+        questions.append(_question(found, start, end, titles, taken))
         taken.add(questions[-1].id)
     return ParsedQuestions(questions=questions, warnings=sorted(warnings, key=lambda warning: warning.line))
 
@@ -141,21 +147,20 @@ def _label_and_title(line: str) -> tuple[str | None, str]:
     return (label[1], words[label.end() :]) if label else (None, words)
 
 
-def _question(found: Classified, start: int, end: int, labels: set[str], taken: Container[str]) -> AskedQuestion:
+def _question(found: Classified, start: int, end: int, titles: Counter[str], taken: Container[str]) -> AskedQuestion:
     """The question in the lines from `start` to `end` (from 0, end excluded)."""
     label, title = _label_and_title(found.lines[start])
     warnings: list[FileWarning] = []
-    is_labelled = label is not None and label not in labels
-    if label is not None and not is_labelled:
+    if label in taken:
         message = f"{label} is used twice. Only the first question has this id; give this one another."
         warnings.append(FileWarning(line=start + 1, code="id-twice", text=message))
-    if label is not None:
-        labels.add(label)
+    id_ = label if label is not None and label not in taken else _derived_id(title, titles[title], taken)
+    titles[title] += id_ != label
     answers, words = _divide(found, start, end, warnings)
     text = "\n".join(words).strip("\n")
     return AskedQuestion(
-        id=label if label is not None and is_labelled else _derived_id(title or text, taken),
-        is_labelled=is_labelled,
+        id=id_,
+        is_labelled=id_ == label,
         title=title or label or "",
         body="\n".join(words[1:]).strip("\n").rstrip(),
         text=text.rstrip(),
@@ -170,27 +175,25 @@ def _question(found: Classified, start: int, end: int, labels: set[str], taken: 
 def _divide(
     found: Classified, start: int, end: int, warnings: list[FileWarning]
 ) -> tuple[list[AnswerBlock], list[str]]:
-    """The answers within a question, and its own lines. A marker without its partner is left out alone, and told."""
+    """The answers within a question, and its own lines. A fault in a marker is told and has no effect on others."""
     answers: list[AnswerBlock] = []
     words: list[str] = []
     index = start
     while index < end:
-        line = found.lines[index]
-        opening = ANSWER_START.fullmatch(line) if found.kinds[index] == LineKind.BLOCK else None
-        if opening:
+        line, kind = found.lines[index], found.kinds[index]
+        if kind == LineKind.BLOCK and (opening := ANSWER_START.fullmatch(line)):
             last = next(i for i in range(index, end) if ANSWER_END.fullmatch(found.lines[i]))
             body = "\n".join(found.lines[index + 1 : last])
-            answers.append(AnswerBlock(answer=opening[1], text=body, first_line=index + 1, last_line=last + 1))
-            index = last + 1
-            # The blank lines around an answer are the program's.
-            while words and not words[-1].strip():
-                words.pop()
-            while index < end and not found.lines[index].strip():
-                index += 1
-            words.append("")
+            answer = opening[1].strip()
+            if _ANSWER_ID.fullmatch(answer):
+                answers.append(AnswerBlock(answer=answer, text=body, first_line=index + 1, last_line=last + 1))
+            else:
+                message = "The id of this answer is damaged: the answer is passed over."
+                warnings.append(FileWarning(line=index + 1, code="answer-marker", text=message))
+            index = _behind_answer(found.lines, last + 1, end, words)
             continue
-        if found.kinds[index] in (LineKind.TEXT, LineKind.COMMENT) and _MARKER.match(line):
-            message = "This answer marker is damaged or without its partner: the answer counts as part of the question."
+        if kind in (LineKind.TEXT, LineKind.COMMENT) and _MARKER.match(line):
+            message = "This answer marker is without its partner: the answer counts as part of the question."
             warnings.append(FileWarning(line=index + 1, code="answer-marker", text=message))
         else:
             words.append(line)
@@ -198,14 +201,21 @@ def _divide(
     return answers, words
 
 
-def _derived_id(title: str, taken: Container[str]) -> str:
+def _behind_answer(lines: list[str], index: int, end: int, words: list[str]) -> int:
+    """Drop the blank lines on both sides of an answer, which are the program's; one stands for them."""
+    while words and not words[-1].strip():
+        words.pop()
+    words.append("")
+    while index < end and not lines[index].strip():
+        index += 1
+    return index
+
+
+def _derived_id(title: str, occurrence: int, taken: Container[str]) -> str:
     """From the title alone, so that a question keeps its id when others come and go; longer where it is taken."""
-    digest = base64.b32encode(hashlib.sha256(normalised(title).encode()).digest()).decode().lower()
-    for length in range(6, 52):
-        if (id_ := f"q:{digest[:length]}") not in taken:
-            return id_
-    # The same title for the 47th time.
-    return _derived_id(title + "\0", taken)
+    seed = normalised(title) + (f"\0{occurrence}" if occurrence else "")
+    digest = base64.b32encode(hashlib.sha256(seed.encode()).digest()).decode().lower()
+    return next(id_ for length in range(6, 52) if (id_ := f"q:{digest[:length]}") not in taken)
 
 
 def _hints(found: Classified, starts: set[int]) -> list[FileWarning]:

@@ -49,7 +49,10 @@ def sample(record: MetricRecord, *, generation: int, offset: int, at: str) -> di
 
 def add_record(summary: RunSummary, record: MetricRecord, *, at: str) -> RunSummary:
     """The summary after one more record; signs of trouble become events."""
-    loss = None if record.loss is msgspec.UNSET else record.loss
+    if record.loss is msgspec.UNSET:
+        # A validation line: it has figures of its own and says nothing of the training's course.
+        return msgspec.structs.replace(summary, samples=summary.samples + 1, last_sample_at=at)
+    loss = record.loss
     speed, unit = throughput(record)
     events = list(summary.events)
     finite = [p[1] for p in summary.recent if p[1] is not None]

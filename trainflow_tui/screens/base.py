@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.text import Text
 from textual import on
@@ -14,14 +14,12 @@ from textual.widgets import Input
 
 from trainflow_tui.clock import local_clock_time
 from trainflow_tui.screens import keys
+from trainflow_tui.screens.host import Host
 from trainflow_tui.screens.snapshot import Snapshot
 from trainflow_tui.screens.widgets.cells import as_text
 from trainflow_tui.screens.widgets.list_pane import ListPane
 from trainflow_tui.screens.widgets.steady_text import SteadyText
 from trainflow_tui.screens.words import ACCENT, BAD, MUTED, OK, WARN, _, joined, line, say
-
-if TYPE_CHECKING:
-    from trainflow_tui.app import TrainflowApp
 
 MODE_NAMES = {
     "overview": ("0", _("Overview")),
@@ -60,7 +58,7 @@ class ModeScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (SMALLEST[0], "-narrow"), (110, "-wide"), (160, "-broad")]  # noqa: RUF012  Textual's own form
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (SMALLEST[1], "-short"), (34, "-tall")]  # noqa: RUF012
 
-    app: TrainflowApp
+    app: Host
 
     def __init__(self) -> None:
         super().__init__()
@@ -219,11 +217,11 @@ class ModeScreen(Screen[None]):
         """Open the selected approval, or answer the selected question."""
         pending = self.shown.pending if self.shown else []
         if pending:
-            self.app.open_approval(pending[0].id)
+            self.app.ask_decision(pending[0].id)
 
     def action_guide(self) -> None:
         """Write guidance for the current task."""
-        self.app.write_guidance()
+        self.app.ask_guidance()
 
     def action_task(self, step: int) -> None:
         """Make the next or previous task the current one."""

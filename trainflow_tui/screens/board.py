@@ -32,20 +32,20 @@ class BoardScreen(ModeScreen):
 
     def action_new(self) -> None:
         """Ask for a title and make a task."""
-        self.app.new_task()
+        self.app.ask_new_task()
 
     def action_decide(self) -> None:
         """Open the approval under the cursor, else the one that waits first."""
         pane = self.query_one("#approvals", ListPane)
         if pane.selected is not None and pane.table.has_focus:
-            self.app.open_approval(pane.selected)
+            self.app.ask_decision(pane.selected)
         else:
             super().action_decide()
 
     @on(ListPane.Opened)
     def _opened(self, event: ListPane.Opened) -> None:
         if event.pane.id == "approvals":
-            self.app.open_approval(event.key)
+            self.app.ask_decision(event.key)
         else:
             self.app.choose_task(event.key)
 

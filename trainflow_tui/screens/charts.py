@@ -6,12 +6,10 @@ import math
 
 from trainflow_tui.clock import local_clock_time
 from trainflow_tui.monitoring.status import RunStatus
+from trainflow_tui.screens.host import History
 from trainflow_tui.screens.widgets.line_chart import ChartView, Series
 from trainflow_tui.screens.words import _, say
 from trainflow_tui.text import Display
-
-History = tuple[tuple[float, float | None, float | None], ...]
-"""Points of a whole run, oldest first: step, loss, throughput."""
 
 
 def loss_chart(run: RunStatus | None, history: History = (), *, log: bool = False) -> ChartView:

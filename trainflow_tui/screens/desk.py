@@ -21,7 +21,7 @@ from trainflow_tui.collaboration.identity import current_actor
 from trainflow_tui.errors import TrainflowError
 from trainflow_tui.ledger import leases, manifest
 from trainflow_tui.screens import snapshot as snapshots
-from trainflow_tui.screens.charts import History
+from trainflow_tui.screens.host import History
 from trainflow_tui.screens.snapshot import Snapshot
 from trainflow_tui.text import Display
 from trainflow_tui.workspace import Workspace

@@ -83,5 +83,6 @@ class LiveScreen(ModeScreen):
     def _highlighted(self, event: ListPane.Highlighted) -> None:
         if event.pane.id == "runs" and self.shown is not None and event.key != self.chosen:
             self.chosen = event.key
-            self.app.load_history(event.key)
+            if event.key is not None:
+                self.app.read_history([event.key])
             self.show_run(self.shown)

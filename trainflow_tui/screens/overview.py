@@ -51,7 +51,7 @@ class OverviewScreen(ModeScreen):
 
     def action_new(self) -> None:
         """Make a task."""
-        self.app.new_task()
+        self.app.ask_new_task()
 
     def action_decide(self) -> None:
         """Open what is under the cursor, else what waits first."""
@@ -61,9 +61,9 @@ class OverviewScreen(ModeScreen):
 
     def _open(self, key: str) -> None:
         if "/" in key:
-            self.app.answer_question(key)
+            self.app.ask_answer(key)
         else:
-            self.app.open_approval(key)
+            self.app.ask_decision(key)
 
     @on(ListPane.Opened)
     def _opened(self, event: ListPane.Opened) -> None:

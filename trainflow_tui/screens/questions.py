@@ -34,18 +34,18 @@ class QuestionsScreen(ModeScreen):
 
     def action_new(self) -> None:
         """Write guidance for the current task."""
-        self.app.write_guidance()
+        self.app.ask_guidance()
 
     def action_decide(self) -> None:
         """Answer the question under the cursor, else the first that waits."""
         pane = self.query_one("#asked", ListPane)
         if pane.selected is not None:
-            self.app.answer_question(pane.selected)
+            self.app.ask_answer(pane.selected)
 
     @on(ListPane.Opened)
     def _opened(self, event: ListPane.Opened) -> None:
         if event.pane.id == "asked":
-            self.app.answer_question(event.key)
+            self.app.ask_answer(event.key)
         elif event.pane.id == "guidance":
             self.app.read_guidance(event.key)
         else:

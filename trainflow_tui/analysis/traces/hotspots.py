@@ -6,7 +6,7 @@ The denominator is the window (last end minus first start), not the busy time, s
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from trainflow_tui.analysis.traces.attribution import attribute
+from trainflow_tui.analysis.traces.attribution import Attribution, attribute
 from trainflow_tui.analysis.traces.categories import (
     COMMUNICATION_PATTERN,
     DEVICE_CATEGORIES,
@@ -25,6 +25,7 @@ from trainflow_tui.analysis.traces.categories import (
 from trainflow_tui.analysis.traces.loading import connect
 from trainflow_tui.analysis.traces.records import DeviceHotspots, Hotspot, HotspotKind, TraceHotspots, TraceQuality
 from trainflow_tui.analysis.traces.timeline import KINDS, DeviceEvents, idle_gaps, split, sweep
+from trainflow_tui.errors import UsageError
 
 MEMORY_LIMIT = "512MB"
 DEFAULT_TARGET = 0.9
@@ -60,55 +61,78 @@ def hotspots(
         quality: of the ingest, handed through.
         target: share of the window to be named, above 0 and at most 1.
         all_rows: list every row, whatever the target.
+
+    Raises:
+        UsageError: the target is no such share.
     """
-    quality = quality or TraceQuality()
+    if not 0 < target <= 1:
+        raise UsageError("target-out-of-range", f"The target {target} is not above 0 and at most 1.", subject="target")
     goal = Fraction(str(target))
     devices = [_device_hotspots(device, rows, goal, all_rows) for device, rows in _read(parts)]
-    return TraceHotspots(file=file, devices=tuple(devices), quality=quality)
+    return TraceHotspots(file=file, devices=tuple(devices), quality=quality or TraceQuality())
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A row before it is listed, with its exact attributed time over a denominator that all rows share."""
+
+    kind: HotspotKind
+    name: str
+    count: int
+    total_ns: int
+    attributed_ns: int
+    numerator: int
 
 
 def _device_hotspots(device: int | str, rows: _Rows, goal: Fraction, all_rows: bool) -> DeviceHotspots:
     swept = sweep(rows.events)
     parts = split(rows.events, swept)
     shares = attribute(rows.events, swept, len(rows.names))
-    kinds: list[HotspotKind] = [KINDS[kind] for kind in rows.kinds]
-    names = list(rows.names)
-    counts = np.bincount(rows.events.row, minlength=len(names)).tolist()
-    durations = np.zeros(len(names), dtype=np.int64)
-    np.add.at(durations, rows.events.row, rows.events.end_ns - rows.events.start_ns)
-    totals = durations.tolist()
-    by_name = sorted(range(len(names)), key=lambda row: (names[row], kinds[row]))
-    attributed = shares.rounded(sorted(by_name, key=lambda row: -shares.numerators[row]))
-    exact = list(shares.numerators)
+    lines = _lines(rows, shares)
     if parts.idle_ns:
-        kinds.append(HotspotKind.IDLE)
-        names.append("idle")
-        counts.append(idle_gaps(swept))
-        totals.append(parts.idle_ns)
-        attributed.append(parts.idle_ns)
-        exact.append(parts.idle_ns * shares.denominator)
-    ranked = sorted(range(len(names)), key=lambda row: (-exact[row], names[row], kinds[row]))
-    window = parts.total_ns
-    covered = shown = 0
-    listed: list[Hotspot] = []
-    for row in ranked:
-        if not all_rows and covered >= goal * window * shares.denominator:
+        numerator = parts.idle_ns * shares.denominator
+        gaps = idle_gaps(swept)
+        lines.append(_Line(HotspotKind.IDLE, "idle", gaps, parts.idle_ns, parts.idle_ns, numerator))
+    enough = None if all_rows else goal * parts.total_ns * shares.denominator
+    return DeviceHotspots(
+        device=device,
+        window_ns=parts.total_ns,
+        hotspots=tuple(_listed(lines, parts.total_ns, enough)),
+        **{field: getattr(parts, field) for field in parts.__struct_fields__},
+    )
+
+
+def _lines(rows: _Rows, shares: Attribution) -> list[_Line]:
+    """One line per kind and name, largest first."""
+    kinds = [KINDS[kind] for kind in rows.kinds]
+    counts = np.bincount(rows.events.row, minlength=len(kinds)).tolist()
+    durations = np.zeros(len(kinds), dtype=np.int64)
+    np.add.at(durations, rows.events.row, rows.events.end_ns - rows.events.start_ns)
+    order = sorted(range(len(kinds)), key=lambda row: (-shares.numerators[row], rows.names[row], kinds[row]))
+    attributed = shares.rounded(order)
+    return [
+        _Line(kinds[row], rows.names[row], counts[row], int(durations[row]), attributed[row], shares.numerators[row])
+        for row in order
+    ]
+
+
+def _listed(lines: list[_Line], window_ns: int, enough: Fraction | None) -> Iterator[Hotspot]:
+    """The lines in order of exact attributed time, up to and with the one at which the sum reaches `enough`."""
+    covered = cumulative_ns = 0
+    for line in sorted(lines, key=lambda line: (-line.numerator, line.name, line.kind)):
+        if enough is not None and covered >= enough:
             break
-        covered += exact[row]
-        shown += attributed[row]
-        listed.append(
-            Hotspot(
-                kind=kinds[row],
-                name=names[row],
-                count=counts[row],
-                total_ns=totals[row],
-                attributed_ns=attributed[row],
-                share=attributed[row] / window if window else 0.0,
-                cumulative_share=shown / window if window else 0.0,
-            )
+        covered += line.numerator
+        cumulative_ns += line.attributed_ns
+        yield Hotspot(
+            kind=line.kind,
+            name=line.name,
+            count=line.count,
+            total_ns=line.total_ns,
+            attributed_ns=line.attributed_ns,
+            share=line.attributed_ns / window_ns if window_ns else 0.0,
+            cumulative_share=cumulative_ns / window_ns if window_ns else 0.0,
         )
-    figures = {field: getattr(parts, field) for field in parts.__struct_fields__}
-    return DeviceHotspots(device=device, window_ns=window, hotspots=tuple(listed), **figures)
 
 
 def _read(parts: Sequence[str]) -> list[tuple[int | str, _Rows]]:

@@ -20,12 +20,12 @@ TAIL_LIMIT_BYTES = 64 << 20
 
 # Two events touch here. The pattern needs unescaped quotes, so no valid string contains it; inside nested arrays it can
 # occur, and then the pieces on both sides are unbalanced and fail to parse, which is never silent (spec/engine.md §3).
-BOUNDARY = re.compile(rb'\}\s*,\s*\{\s*"(?:ph|name|cat|args|pid|tid|ts|dur|id|s|bp)"\s*:')
+BOUNDARY = re.compile(rb'\}\s*,\s*(\{)\s*"(?:ph|name|cat|args|pid|tid|ts|dur|id|s|bp)"\s*:')
 _ANY_BOUNDARY = re.compile(rb"\}\s*,\s*\{")
 _SEPARATOR = re.compile(rb"[\s,]*")
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*')
 _ARRAY_END = re.compile(rb"(?:\}\s*,?|\A[\s,]*)\s*\]")
-_BARE_CONSTANT = re.compile(r":\s*[-+]?(?:inf|infinity|nan)\s*(?=[,}\]])", re.IGNORECASE)
+BARE_CONSTANT = re.compile(r":\s*[-+]?(?:inf|infinity|nan)\s*(?=[,}\]])", re.IGNORECASE)
 _TRAILING_COMMA = re.compile(r",(?=\s*[\]}])")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -254,7 +254,7 @@ def _strict_object(text: bytes) -> dict[str, Any] | None:
 def _lenient_object(text: bytes) -> dict[str, Any] | None:
     value = _strict_object(text)
     if value is None:
-        readable = _TRAILING_COMMA.sub("", _BARE_CONSTANT.sub(": null", text.decode("utf-8", "replace")))
+        readable = _TRAILING_COMMA.sub("", BARE_CONSTANT.sub(": null", text.decode("utf-8", "replace")))
         try:
             value = json.loads(readable, strict=False)
         except (ValueError, RecursionError):

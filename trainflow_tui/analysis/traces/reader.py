@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from trainflow_tui.analysis.traces.categories import DEVICE_CATEGORIES, LEGACY_CATEGORIES, is_known
 from trainflow_tui.analysis.traces.columns import ALL_ROWS, KEPT_VERDICTS, RowSchema, TimeReading, likely_reading
 from trainflow_tui.analysis.traces.loading import PieceLoader, PieceOutcome, connect
@@ -82,8 +84,22 @@ def ingest(
     Raises:
         DamagedError: the stream holds no trace; says why.
         IngestCancelledError: `cancelled` said so.
+        TrainflowError: the parts could not be written.
     """
     job = _Ingest(destination, schema, piece_bytes, workers, total_bytes, on_progress, cancelled or (lambda: False))
+    try:
+        return _read_again_if_suspect(job, stream)
+    except duckdb.Error as error:
+        reason = str(error).partition("\n")[0]
+        raise TrainflowError(
+            "trace-not-stored",
+            f"The trace could not be stored: {reason}",
+            subject=str(destination),
+            next_step="Check the free space and memory.",
+        ) from error
+
+
+def _read_again_if_suspect(job: _Ingest, stream: BinaryStream) -> IngestResult:
     seekable = getattr(stream, "seekable", lambda: False)()
     origin = stream.tell() if seekable else 0  # type: ignore[attr-defined]
     try:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainflow_tui.analysis.traces.pieces import BOUNDARY
+from trainflow_tui.analysis.traces.pieces import BARE_CONSTANT, BOUNDARY
 
 JOIN_LIMIT = 40
 """How many fragments one event with nested objects may be spread over."""
@@ -21,7 +21,6 @@ _NEXT_KEY = r'"\s*,\s*"(?:ph|cat|pid|tid|ts|dur|args|id|s|bp)"\s*:'
 _NAME = re.compile(r'("name"\s*:\s*")(.*?)(?=' + _NEXT_KEY + r'|"\s*\}\s*$)', re.DOTALL)
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _BARE_QUOTE = re.compile(r'(?<!\\)((?:\\\\)*)"')
-_BARE_CONSTANT = re.compile(r":\s*[-+]?(?:inf|infinity|nan)\s*(?=[,}\]])", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ARRAY_ENDS = re.compile(r'\s*,?\s*\]\s*(?:,\s*"|\}|$)')
 _SCALAR = re.compile(r"null|true|false|-?\d[\d.eE+-]*")
@@ -55,8 +54,7 @@ class Salvage:
 
 def fragments(text: memoryview) -> list[int]:
     """Where events seem to begin in `text`, and its length as the last element."""
-    starts = [match.end() - len(match.group()) + match.group().index(b"{") for match in BOUNDARY.finditer(text)]
-    return [0, *starts, len(text)]
+    return [0, *(match.start(1) for match in BOUNDARY.finditer(text)), len(text)]
 
 
 def salvage(text: memoryview, marks: list[int], first: int, stop: int, *, on_event: Callable[[], None]) -> Salvage:
@@ -130,7 +128,7 @@ def _parse(text: str, result: Salvage) -> tuple[dict[str, Any] | None, bool]:
 
 def _parse_repaired(text: str, result: Salvage) -> dict[str, Any] | None:
     """The event after ever stronger repairs: bare constants, then bare backslashes, then the name quoted anew."""
-    text = _BARE_CONSTANT.sub(": null", text)
+    text = BARE_CONSTANT.sub(": null", text)
     for repaired in (text, _BAD_ESCAPE.sub(r"\\\\", text), _NAME.sub(_escape_name, text, count=1)):
         event, _ = _parse(repaired, result)
         if event is not None:
