@@ -36,6 +36,7 @@ from trainflow_tui.screens.words import _, say
 from trainflow_tui.text import display
 
 TICK_S = 1.0
+COLLECTOR_CHECK_TICKS = 10
 THEMES = {"dark": "textual-dark", "ansi": "ansi-dark"}
 
 
@@ -66,6 +67,7 @@ class TrainflowApp(LinkPolicy, Host):
         self.readonly = readonly
         self.snapshot: Snapshot | None = desk.first
         self.notice = ""
+        self._ticks = 0
         self.current_task = ""
         self._choose_first_task()
         self._histories: dict[str, History] = {}
@@ -113,6 +115,10 @@ class TrainflowApp(LinkPolicy, Host):
         if not self._terminal_is_there():
             self.exit(129)
             return
+        self._ticks += 1
+        if self._ticks % COLLECTOR_CHECK_TICKS == 0 and not self.readonly:
+            # A collector that was killed leaves its lease behind for some seconds.
+            await self._ensure_collector()
         seen = self.snapshot.version if self.snapshot else None
         fresh = await self.desk.changed_since(seen)
         if fresh is not None:

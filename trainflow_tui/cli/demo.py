@@ -35,7 +35,7 @@ def demo(call: Call, directory: str, headless: bool) -> Reply | int:
 
 def open_demo(call: Call, root: Path) -> Reply | int:
     """Set the demo up where it is not yet, start its children, open the screen, end them."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):  # Textual draws on standard error
         return failure(
             "no-terminal",
             "The demo's screen needs a terminal.",

@@ -213,13 +213,11 @@ def run(root: click.Command, arguments: Sequence[str]) -> int:
     except Exception as problem:
         import logging
 
-        logging.getLogger("trainflow_tui.cli").exception("unexpected failure")
-        reply = failure(
-            "internal",
-            f"{type(problem).__name__}: {problem}",
-            next_step="`trainflow logs` holds the details.",
-            exit_code=INTERNAL,
-        )
+        logger = logging.getLogger("trainflow_tui")
+        kept = bool(logger.handlers)
+        logger.getChild("cli").exception("unexpected failure")  # without a workspace's log it goes to standard error
+        step = "`trainflow logs` holds the details." if kept else "The details stand above."
+        reply = failure("internal", f"{type(problem).__name__}: {problem}"[:500], next_step=step, exit_code=INTERNAL)
     finally:
         call.close()
     return print_reply(reply, as_json=call.wants_json if call.json is not None else _guess_json(arguments))

@@ -19,7 +19,7 @@ def open_screen(call: Call) -> Reply | int:
             next_step="`trainflow --once --json` does.",
             exit_code=USAGE,
         )
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):  # Textual draws on standard error
         return failure(
             "no-terminal",
             "The screen needs a terminal.",

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from trainflow_tui.collaboration import generated_files, reports
+from trainflow_tui.collaboration import reports
 from trainflow_tui.errors import RefusedError, UsageError
 from trainflow_tui.files import create_exclusive, ensure_private_directory
 from trainflow_tui.ledger.database import Ledger
@@ -115,6 +115,9 @@ def create(
 
 def make_human_files(workspace: Workspace, task: Task) -> None:
     """Write GUIDANCE.md and QUESTIONS.md from their templates where they do not exist yet."""
+    # Reading tasks, which every screen and verb does, needs no file grammar.
+    from trainflow_tui.collaboration import generated_files
+
     folder = workspace.task_folder(task.id)
     ensure_private_directory(folder.parent)
     ensure_private_directory(folder)

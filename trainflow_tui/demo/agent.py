@@ -180,7 +180,7 @@ def live(root: Path, log: Path) -> None:
     report_analysis(trainflow, log)
     if _ended(6):
         return
-    waiting = ask(trainflow, blocking=True)
+    waiting = _asked_before(trainflow) or ask(trainflow, blocking=True)
     while not _ended(3):
         answer_guidance(trainflow)
         asked = trainflow.call("question", "list", "--task", TASK)["questions"]
@@ -198,6 +198,12 @@ def live(root: Path, log: Path) -> None:
             break
     while not _ended(5):
         answer_guidance(trainflow)
+
+
+def _asked_before(trainflow: Trainflow) -> str | None:
+    # A demo that is opened again goes on with the question that still waits.
+    asked = trainflow.call("question", "list", "--task", TASK, "--open")["questions"]
+    return next((str(q["id"]) for q in asked if q["blocking"]), None)
 
 
 def _ended(seconds: float) -> bool:

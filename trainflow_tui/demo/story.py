@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -127,9 +128,6 @@ class Children:
 
 def _next_step(log: Path) -> int:
     """The step after the last one in the log: a second demo goes on where the first stopped."""
-    last = 0
-    for text in log.read_text(encoding="utf-8").splitlines() if log.exists() else []:
-        _, found, rest = text.partition(" iteration ")
-        if found and "/" in rest:
-            last = int(rest.split("/", 1)[0])
-    return last + 1
+    text = log.read_text(encoding="utf-8") if log.exists() else ""
+    steps = re.findall(r"\] iteration +(\d+)/", text)
+    return int(steps[-1]) + 1 if steps else 1

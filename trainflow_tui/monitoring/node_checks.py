@@ -33,7 +33,10 @@ def check_due(workspace: Workspace) -> int:
     for node in status.nodes(workspace.ledger):
         if node.target == THIS_MACHINE and (not node.checked_at or from_iso(node.checked_at) <= oldest):
             found = check_this_node(clock=workspace.clock)
+            # Percentages move with every look; a screen is told when a verdict has changed, so that it is still while none has.
+            before = {s["check"]: s["state"] for s in node.status.get("signals", [])}
+            tell = before != {s.check: s.state for s in found.signals}
             with workspace.ledger.transaction() as transaction:
-                status.store_node(transaction, workspace.ledger, node.name, found)
+                status.store_node(transaction, workspace.ledger, node.name, found, tell=tell)
             count += 1
     return count

@@ -126,10 +126,11 @@ def store_run(transaction: Transaction, ledger: Ledger, run: str, *, tail: objec
     transaction.pulse("run")
 
 
-def store_node(transaction: Transaction, ledger: Ledger, name: str, status: object) -> None:
-    """Replace a node's row and tell the screens."""
+def store_node(transaction: Transaction, ledger: Ledger, name: str, status: object, *, tell: bool = True) -> None:
+    """Replace a node's row; the screens are told where that is news."""
     transaction.execute(
         "INSERT OR REPLACE INTO node_status VALUES (?, ?, ?)",
         (name, msgspec.json.encode(status).decode(), to_iso(ledger.clock.now())),
     )
-    transaction.pulse("node")
+    if tell:
+        transaction.pulse("node")

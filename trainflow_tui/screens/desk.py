@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from trainflow_tui import refresh
 from trainflow_tui.collaboration.identity import current_actor
 from trainflow_tui.errors import TrainflowError
 from trainflow_tui.ledger import leases, manifest
@@ -86,6 +85,8 @@ class Desk:
 
     def guide(self, workspace: Workspace, task: str, text: str) -> None:
         """Put guidance into the spool and collect it."""
+        from trainflow_tui import refresh  # not needed for first paint: 50 ms of imports
+
         refresh.add_guidance(workspace, task=task, text=text, actor=current_actor("tui"))
 
     # The collector

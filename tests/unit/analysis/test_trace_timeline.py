@@ -22,9 +22,7 @@ EVENTS = st.lists(EVENT, min_size=1, max_size=14)
 
 def device_events(events):
     start, duration, kind, row = (np.array(column, dtype=np.int64) for column in zip(*events, strict=True))
-    return DeviceEvents(
-        start_ns=start, end_ns=start + duration, kind=kind.astype(np.int8), row=row.astype(np.int32)
-    )
+    return DeviceEvents(start_ns=start, end_ns=start + duration, kind=kind.astype(np.int8), row=row.astype(np.int32))
 
 
 def nanosecond_by_nanosecond(events):

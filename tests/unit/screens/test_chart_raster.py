@@ -15,7 +15,7 @@ COLUMNS, ROWS = 40, 8
 ANY_NUMBER = st.one_of(
     st.none(), st.floats(), st.integers(-5, 5), st.sampled_from([0.0, -0.0, 1e308, -1e308, 5e-324, math.inf, math.nan])
 )
-FINITE = st.floats(-1e6, 1e6)
+FINITE = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
 # Braille dots by their bit, as (column, row) in the cell: Unicode §21.1.
 DOTS = {0x01: (0, 0), 0x02: (0, 1), 0x04: (0, 2), 0x08: (1, 0), 0x10: (1, 1), 0x20: (1, 2), 0x40: (0, 3), 0x80: (1, 3)}
 

@@ -81,7 +81,7 @@ DOUBLES = TimeReading(
 WHOLE_NUMBERS = TimeReading(
     column_type="VARCHAR",
     nanoseconds=(
-        "TRY(CASE WHEN contains({0}, '.') THEN CAST(round(TRY_CAST({0} AS DOUBLE) * 1000) AS BIGINT)"
+        "TRY(CASE WHEN contains({0}, '.') OR {0} ILIKE '%e%' THEN CAST(round(TRY_CAST({0} AS DOUBLE) * 1000) AS BIGINT)"
         " ELSE TRY_CAST({0} AS BIGINT) * 1000 END)"
     ),
     enough="NOT coalesce(bool_or(strpos(ts, '.') > 13), false)",  # twelve digits and a fraction are exact in a double

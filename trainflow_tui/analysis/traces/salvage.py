@@ -12,11 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainflow_tui.analysis.traces.pieces import BARE_CONSTANT, BOUNDARY
+from trainflow_tui.analysis.traces.pieces import BARE_CONSTANT
 
 JOIN_LIMIT = 40
 """How many fragments one event with nested objects may be spread over."""
 
+# As pieces.BOUNDARY, with null, numbers and the like allowed between two events.
+_EVENT_START = re.compile(
+    rb'\}\s*,\s*(?:(?:null|true|false|-?\d[\d.eE+-]*)\s*,\s*)*(\{)\s*"(?:ph|name|cat|args|pid|tid|ts|dur|id|s|bp)"\s*:'
+)
 _NEXT_KEY = r'"\s*,\s*"(?:ph|cat|pid|tid|ts|dur|args|id|s|bp)"\s*:'
 _NAME = re.compile(r'("name"\s*:\s*")(.*?)(?=' + _NEXT_KEY + r'|"\s*\}\s*$)', re.DOTALL)
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
@@ -54,7 +58,7 @@ class Salvage:
 
 def fragments(text: memoryview) -> list[int]:
     """Where events seem to begin in `text`, and its length as the last element."""
-    return [0, *(match.start(1) for match in BOUNDARY.finditer(text)), len(text)]
+    return [0, *(match.start(1) for match in _EVENT_START.finditer(text)), len(text)]
 
 
 def salvage(text: memoryview, marks: list[int], first: int, stop: int, *, on_event: Callable[[], None]) -> Salvage:

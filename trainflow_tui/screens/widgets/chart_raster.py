@@ -202,15 +202,14 @@ def _spans(points: Points, axes: Axes, halves: int, heights: int) -> Iterator[tu
     y_high = axes.y_high
 
     def dot(y: float) -> int:
-        scaled = int((y_high - (math.log10(y) if axes.log else y)) * y_scale + 0.5)
-        return scaled if 0 <= scaled < heights else 0 if scaled < 0 else heights - 1
+        return _clamped((y_high - (math.log10(y) if axes.log else y)) * y_scale, heights)
 
     xs, ys = points
     for start, stop in _runs(points, axes.log):
         index = start
         before_half = before_dot = -1
         while index < stop:
-            half = max(0, min(halves - 1, int((xs[index] - axes.x_low) * x_scale + 0.5)))
+            half = _clamped((xs[index] - axes.x_low) * x_scale, halves)
             edge = axes.x_low + (half + 0.5) / x_scale if x_scale else math.inf
             behind = bisect.bisect_left(xs, edge, index + 1, stop)
             first = low = high = last = dot(ys[index])
@@ -221,6 +220,11 @@ def _spans(points: Points, axes: Axes, halves: int, heights: int) -> Iterator[tu
                 yield from _join(before_half, before_dot, half, first)
             yield half, high, low
             before_half, before_dot, index = half, last, behind
+
+
+def _clamped(position: float, count: int) -> int:
+    """The nearest of `count` places; a position may be infinite, where a value lies far outside the axes."""
+    return 0 if position < 0.5 else count - 1 if position >= count - 1 else int(position + 0.5)
 
 
 def _join(from_half: int, from_dot: int, to_half: int, to_dot: int) -> Iterator[tuple[int, int, int]]:
