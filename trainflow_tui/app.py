@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from typing import Any, ClassVar
 
 from textual import events, work
 from textual.binding import BindingType
+from textual.worker import Worker, WorkerState
 
 from trainflow_tui.collaboration import approvals, questions, tasks
 from trainflow_tui.collaboration.identity import agent_behind, current_actor
@@ -35,6 +37,7 @@ from trainflow_tui.screens.snapshot import Snapshot
 from trainflow_tui.screens.words import _, say
 from trainflow_tui.text import display
 
+_log = logging.getLogger(__name__)
 TICK_S = 1.0
 COLLECTOR_CHECK_TICKS = 10
 THEMES = {"dark": "textual-dark", "ansi": "ansi-dark"}
@@ -132,6 +135,16 @@ class TrainflowApp(LinkPolicy, Host):
             return os.isatty(0) or os.isatty(2)
         except OSError:
             return False
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A worker that failed says so, on the screen and in the log; the application goes on."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            problem = event.worker.error
+            _log.error("worker %s failed", event.worker.group, exc_info=problem)
+            if not isinstance(problem, TrainflowError):
+                words = f"{event.worker.group}: {type(problem).__name__}: {problem}"
+                problem = TrainflowError("worker-failed", words, next_step="`trainflow logs` holds the details.")
+            self.tell(problem)
 
     def take(self, snapshot: Snapshot) -> None:
         """Show a newer reading of the workspace."""

@@ -87,7 +87,8 @@ def test_a_hundred_kills_lose_and_double_nothing(tmp_path, actor):
     assert [i.id for i in found] == writer.written
     assert all(i.text.strip().endswith(f"body {i.id[1:]}") for i in found)
     collected = workspace.ledger.query(
-        "SELECT entity, json_extract(payload, '$.version'), count(*) FROM event WHERE kind = 'guidance.collected' GROUP BY 1, 2 HAVING count(*) > 1"
+        "SELECT entity, json_extract(payload, '$.version'), count(*) FROM event WHERE kind = 'guidance.collected' "
+        "GROUP BY 1, 2 HAVING count(*) > 1"
     )
     assert collected == []
     assert workspace.ledger.verify().first_bad_seq is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -30,6 +31,9 @@ ANSWERS: Final = (
 )
 """What a terminal is asked, and what this one says."""
 _OF_THE_OUTSIDE: Final = ("TRAINFLOW_", "TEXTUAL_", "COLUMNS", "LINES", "NO_COLOR", "COLORTERM", "TERM")
+# pyte takes `CSI < u` for text, and a sequence may be cut by the end of a read.
+_UNKNOWN_TO_PYTE: Final = re.compile(rb"\x1b\[[<>=][0-9;]*[a-z]")
+_CUT_SEQUENCE: Final = re.compile(rb"\x1b(\[[0-9;?<>=$]*)?$")
 # A new session has no terminal: the child takes the one on its standard input, then becomes the program.
 _TAKE_TERMINAL: Final = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
@@ -51,6 +55,7 @@ class Terminal:
         """Everything that was written."""
         self._screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self._screen)
+        self._rest = b""
         self._master, slave = pty.openpty()
         _set_size(slave, size)
         clean = {name: value for name, value in os.environ.items() if not name.startswith(_OF_THE_OUTSIDE)}
@@ -143,9 +148,12 @@ class Terminal:
         except OSError:  # Linux says EIO where the other end is closed, macOS reads nothing
             return False
         self.raw += written
-        self._stream.feed(written)
+        cut = _CUT_SEQUENCE.search(whole := self._rest + written)
+        end = cut.start() if cut else len(whole)
+        whole, self._rest = whole[:end], whole[end:]
+        self._stream.feed(_UNKNOWN_TO_PYTE.sub(b"", whole))
         for question, answer in ANSWERS:
-            if question in written:
+            if question in whole:
                 self.send(answer)
         return bool(written)
 

@@ -70,7 +70,7 @@ def write_story(path: Path, *, steps: int, start: datetime, seed: int = 7) -> No
         stream.write("[simulated] this log is written by the demo, no training runs\n")
         for _, text in story(1, start, dice):
             stream.write(text + "\n")
-            written += " iteration " in text
+            written += "] iteration " in text
             if written >= steps:
                 break
 

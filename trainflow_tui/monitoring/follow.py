@@ -13,7 +13,6 @@ import msgspec
 
 from trainflow_tui.clock import from_iso, to_iso
 from trainflow_tui.errors import UsageError
-from trainflow_tui.files import open_regular
 from trainflow_tui.ledger import leases, manifest
 from trainflow_tui.ledger.events import Actor
 from trainflow_tui.monitoring import samples, signs, status
@@ -21,6 +20,7 @@ from trainflow_tui.monitoring.logs.attempts import AttemptState
 from trainflow_tui.monitoring.logs.parser import LogParser
 from trainflow_tui.monitoring.logs.records import Item, LogEvent, MetricRecord, RejectedLine
 from trainflow_tui.monitoring.logs.tail import TailState, read_new
+from trainflow_tui.monitoring.source_file import open_source
 from trainflow_tui.monitoring.status import RunEvent, RunStatus, RunSummary
 from trainflow_tui.store.metrics import LiveTail
 from trainflow_tui.workspace import Workspace
@@ -59,7 +59,7 @@ def add_run(workspace: Workspace, path: Path, *, task: str, id: str | None, acto
         UsageError: no such file or task, or the id is taken or not well formed.
         DamagedError: it is no regular file.
     """
-    os.close(open_regular(path))
+    open_source(path).close()
     if task and not workspace.ledger.query("SELECT 1 FROM task WHERE id = ?", (task,)):
         raise UsageError("no-task", f"There is no task {task[:120]!r}.", subject=task[:120])
     rows = workspace.ledger.query("SELECT id FROM run WHERE path = ?", (str(path),))

@@ -8,15 +8,15 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
 from trainflow_tui.analysis.traces.records import IngestResult, TraceHotspots
 from trainflow_tui.errors import UsageError
-from trainflow_tui.files import ensure_private_directory, open_regular, sync_directory, write_atomic
+from trainflow_tui.files import ensure_private_directory, sync_directory, write_atomic
 from trainflow_tui.ledger.events import Actor
 from trainflow_tui.monitoring import status
+from trainflow_tui.monitoring.source_file import open_source
 from trainflow_tui.monitoring.status import TraceRow
 from trainflow_tui.workspace import Workspace
 
@@ -48,7 +48,7 @@ def add_trace(
     building = workspace.state / "traces" / f".building-{secrets.token_hex(6)}"
     ensure_private_directory(building)
     try:
-        with _opened(path) as stream:
+        with open_source(path) as stream:
             size = os.fstat(stream.fileno()).st_size
             found = ingest(stream, building, total_bytes=size, on_progress=on_progress, cancelled=cancelled)
         id = found.source_sha256[:12]
@@ -82,7 +82,7 @@ def hotspots_of_file(path: Path, *, target: float, all_rows: bool) -> TraceHotsp
     from trainflow_tui.analysis.traces.hotspots import hotspots
     from trainflow_tui.analysis.traces.reader import ingest
 
-    with tempfile.TemporaryDirectory(prefix="trainflow-") as folder, _opened(path) as stream:
+    with tempfile.TemporaryDirectory(prefix="trainflow-") as folder, open_source(path) as stream:
         found = ingest(stream, Path(folder), total_bytes=os.fstat(stream.fileno()).st_size)
         return hotspots(found.parts, file=path.name, quality=found.quality, target=target, all_rows=all_rows)
 
@@ -109,11 +109,6 @@ def hotspots_of_id(workspace: Workspace, id: str, *, target: float, all_rows: bo
     found = msgspec.convert(meta["ingest"] | {"parts": parts}, IngestResult)
     name = Path(row.path).name
     return hotspots(found.parts, file=name, quality=found.quality, target=target, all_rows=all_rows)
-
-
-def _opened(path: Path) -> BinaryIO:
-    # A link that the user names is followed; what it leads to must be a regular file.
-    return os.fdopen(open_regular(path.resolve()), "rb")
 
 
 def _relative(found: IngestResult) -> dict[str, object]:

@@ -52,7 +52,7 @@ class Store:
         os.chmod(part, 0o600)
         os.replace(part, target)
         found = self._connection.execute(
-            "SELECT count(*), min(at), max(at) FROM read_parquet($1)", [[str(target)]]
+            'SELECT count(*), min("at"), max("at") FROM read_parquet($1)', [[str(target)]]
         ).fetchall()
         return int(found[0][0]), found[0][1] or "", found[0][2] or ""
 
@@ -85,7 +85,7 @@ class Store:
         )
 
     def _source(self, segments: Sequence[str]) -> str | None:
-        names = ", ".join(COLUMNS)
+        names = ", ".join(f'"{name}"' for name in COLUMNS)  # `at` is a word of the language
         paths = [self._state / name for name in segments]
         parquet = [f"'{_quoted(p)}'" for p in paths if p.suffix == ".parquet"]
         live = [f"'{_quoted(p)}'" for p in paths if p.suffix == ".jsonl" and p.exists() and p.stat().st_size]
@@ -95,7 +95,7 @@ class Store:
         return f"({' UNION ALL '.join(parts)})" if parts else None
 
 
-_TYPES = ", ".join(f"{name}: '{kind}'" for name, kind in COLUMNS.items())
+_TYPES = ", ".join(f"\"{name}\": '{kind}'" for name, kind in COLUMNS.items())
 _READ = f"format='newline_delimited', ignore_errors=true, columns={{{_TYPES}}}"
 
 

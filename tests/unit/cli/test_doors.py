@@ -69,7 +69,10 @@ def test_a_server_of_agents_among_the_ancestors_counts_as_an_agent(command, task
         "approve",
     ]
     # A process whose command line is `trainflow mcp` and whose child decides.
-    server = "import subprocess, sys; r = subprocess.run(sys.argv[3:], capture_output=True, text=True); print(r.stdout); sys.exit(r.returncode)"
+    server = (
+        "import subprocess, sys; r = subprocess.run(sys.argv[3:], capture_output=True, text=True); "
+        "print(r.stdout); sys.exit(r.returncode)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", server, "trainflow", "mcp", *verb], capture_output=True, text=True, check=False
     )

@@ -1,5 +1,6 @@
 """From bytes to text: right, or said to be not right; never a wrong text without a word."""
 
+import random
 import unicodedata
 
 import pytest
@@ -59,16 +60,17 @@ def test_a_whole_file_is_read_and_what_it_was_is_remembered(encoding, eol, bom):
 @mixes
 def test_a_file_cut_at_any_byte_gives_its_beginning_or_no_text(encoding, eol, bom):
     text, raw = encoded(encoding, eol, bom)
-    incomplete = 0
+    refused = 0
     for cut in range(len(raw)):
         found = decode(raw[:cut])
         if isinstance(found, Decoded):
             assert text.startswith(found.text), (cut, found)
         else:
-            assert isinstance(found, Incomplete), (cut, found)
-            incomplete += 1
-    # At least one cut within each character of several bytes.
-    assert incomplete >= sum(1 for c in text if c > "\x7f")
+            # A few characters of GBK may pass for damaged UTF-8.
+            assert isinstance(found, Incomplete) or encoding in ("gbk", "gb18030"), (cut, found)
+            refused += 1
+    # At least one cut within each character of several bytes; all others give text.
+    assert sum(1 for c in text if c > "\x7f") <= refused < 0.5 * len(raw)
 
 
 @mixes
@@ -88,7 +90,7 @@ def test_utf8_is_never_taken_for_anything_else(text):
     assert found.encoding == "utf-8"
 
 
-@given(st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FA5), min_size=4, max_size=40), st.data())
+@given(st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FA5), min_size=2, max_size=40), st.data())
 @settings(max_examples=500)
 def test_utf8_that_is_cut_or_damaged_never_gives_another_text(text, data):
     raw = text.encode()
@@ -111,15 +113,23 @@ def is_utf8(raw: bytes) -> bool:
 COMMON = "请把学习率降低一半然后再试一次并告诉我结果如何不要停止训练保留最近的检查点"
 
 
-@given(st.text(st.sampled_from(COMMON), min_size=4, max_size=60))
+@given(st.text(st.sampled_from(COMMON), min_size=1, max_size=60))
 @settings(max_examples=300)
-def test_gbk_is_read_with_a_badge(text):
+def test_gbk_gives_the_right_text_with_a_badge_or_none(text):
+    raw = text.encode("gbk")
     # Some characters in GBK are letters in UTF-8, and UTF-8 comes first: a text of nothing else cannot be told.
-    assume(any(not is_utf8(c.encode("gbk")) for c in text[:-1]))
-    found = decode(text.encode("gbk"))
-    assert isinstance(found, Decoded)
-    assert found.text == text
-    assert found.badge == "decoded as GB18030"
+    assume(not is_utf8(raw))
+    found = decode(raw)
+    if isinstance(found, Decoded):
+        assert (found.text, found.badge) == (text, "decoded as GB18030")
+
+
+def test_gbk_of_a_sentence_is_read():
+    rnd = random.Random(7)
+    sentences = ["".join(rnd.sample(COMMON, 12)) for _ in range(1000)]
+    texts = [getattr(decode(sentence.encode("gbk")), "text", None) for sentence in sentences]
+    assert set(texts) <= {*sentences, None}
+    assert texts.count(None) <= 5
 
 
 def test_traditional_characters_in_gbk_are_read():

@@ -39,9 +39,13 @@ def test_one_step_written_by_two_processes_is_one_event(ledger, actor, tmp_path,
 
 
 def test_an_exception_inside_a_transaction_leaves_nothing(ledger, actor):
-    with pytest.raises(RuntimeError, match="stop"), ledger.transaction() as transaction:
-        transaction.append("task.created", "t", PAYLOADS[0], actor=actor)
-        raise RuntimeError("stop")
+    def half() -> None:
+        with ledger.transaction() as transaction:
+            transaction.append("task.created", "t", PAYLOADS[0], actor=actor)
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        half()
     assert ledger.head() == 0
     assert ledger.query("SELECT count(*) FROM task") == [(0,)]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from trainflow_tui.analysis.traces.envelope import lenient_object, not_a_trace, strict_object
 from trainflow_tui.analysis.traces.source import TraceSource
 from trainflow_tui.analysis.traces.structure import scan
 from trainflow_tui.errors import DamagedError
@@ -17,16 +20,18 @@ LOOKAHEAD_BYTES = 1 << 20
 HEADER_LIMIT_BYTES = 256 << 20
 PIECE_LIMIT_BYTES = 1 << 30
 TAIL_LIMIT_BYTES = 64 << 20
+PATIENCE = 4
+"""How many times its size the buffer grows before a structural cut is given up: stray quotes can hide every end."""
 
 # Two events touch here. The pattern needs unescaped quotes, so no valid string contains it; inside nested arrays it can
 # occur, and then the pieces on both sides are unbalanced and fail to parse, which is never silent (spec/engine.md §3).
 BOUNDARY = re.compile(rb'\}\s*,\s*(\{)\s*"(?:ph|name|cat|args|pid|tid|ts|dur|id|s|bp)"\s*:')
 _ANY_BOUNDARY = re.compile(rb"\}\s*,\s*\{")
+_TAIL = re.compile(rb'\s*(?:,\s*"|\}|\Z)')
+_EVENT_KEY = re.compile(rb'"ph"\s*:')
 _SEPARATOR = re.compile(rb"[\s,]*")
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*')
 _ARRAY_END = re.compile(rb"(?:\}\s*,?|\A[\s,]*)\s*\]")
-BARE_CONSTANT = re.compile(r":\s*[-+]?(?:inf|infinity|nan)\s*(?=[,}\]])", re.IGNORECASE)
-_TRAILING_COMMA = re.compile(r",(?=\s*[\]}])")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -79,6 +84,8 @@ class EventArray:
                 yield self._last_piece()
                 break
             cut = self._structural_cut() if self._structural else self._quick_cut()
+            if cut is None and len(self._buffer) >= PATIENCE * (self._piece_bytes + LOOKAHEAD_BYTES):
+                cut = self._boundary_cut()
             if isinstance(cut, Piece):
                 yield cut
                 break
@@ -147,7 +154,7 @@ class EventArray:
         if self._buffer[match.end()] != ord("["):
             raise not_a_trace("its traceEvents is not an array")
         header = bytes(self._buffer[start : match.start()]).rstrip(b" \t\r\n,") + b"}"
-        keys = _lenient_object(header)
+        keys = lenient_object(header)
         self.header_damaged = keys is None
         self.metadata.update(keys or {})
         self._discard(match.end() + 1)
@@ -155,7 +162,11 @@ class EventArray:
     # -- cutting
 
     def _quick_cut(self) -> int | None:
-        """Behind the last event that ends within a piece, else the first that ends at all."""
+        cut = self._boundary_cut() or self._structural_cut()
+        return cut if isinstance(cut, int) else None
+
+    def _boundary_cut(self) -> int | None:
+        """Behind the last event that ends within a piece, else the first that ends at all, by the text between."""
         window = 1 << 16
         high = min(self._piece_bytes, self._used)
         while True:
@@ -167,16 +178,15 @@ class EventArray:
                 break
             window *= 8
         first = BOUNDARY.search(self._buffer, 0, self._used)
-        if first:
-            return first.start() + 1
-        cut = self._structural_cut()
-        return cut if isinstance(cut, int) else None
+        return first.start() + 1 if first else None
 
     def _structural_cut(self) -> int | Piece | None:
         """Behind the last event that ends within a piece by bracket count; the last piece if the array ends here."""
         structure = scan(memoryview(self._buffer)[: self._used])
         if structure.array_end is not None and self._structural:
-            return self._ended_piece(structure.array_end)
+            piece = self._ended_piece(structure.array_end)
+            if piece:
+                return piece
         ends = structure.event_ends
         within = ends[ends <= self._piece_bytes]
         for end in (within if len(within) else ends)[::-1]:
@@ -193,22 +203,36 @@ class EventArray:
                 if self._take_tail(match.end(), lenient=False):
                     return self._piece_up_to(match.end() - 1)
         structure = scan(memoryview(self._buffer)[: self._used])
-        if structure.array_end is not None:
-            return self._ended_piece(structure.array_end)
-        self.truncated = True
-        end = int(structure.event_ends[-1]) if len(structure.event_ends) else 0
-        view = memoryview(self._buffer)
-        return Piece(view[:end], final=True, rest=view[: self._used])
+        piece = None if structure.array_end is None else self._ended_piece(structure.array_end)
+        return piece or self._piece_without_end(structure.event_ends)
 
-    def _ended_piece(self, array_end: int) -> Piece:
-        """The last piece where the bracket count found its end; the keys behind may still have to be read."""
+    def _ended_piece(self, array_end: int) -> Piece | None:
+        """The last piece where the bracket count found its end, if what follows is no event; takes the keys behind."""
         self._read_rest(array_end)
-        if not self._take_tail(array_end, lenient=True):
-            closed = bytes(self._buffer[max(0, self._used - 64) : self._used]).rstrip().endswith(b"}")
-            self.tail_damaged = True
-            self.truncated = self.truncated or not closed
+        if not self._take_tail(array_end, lenient=False):
+            if not _TAIL.match(self._buffer, array_end, self._used):
+                return None
+            if _EVENT_KEY.search(self._buffer, array_end, self._used):
+                return None
+            if not self._take_tail(array_end, lenient=True):
+                self.tail_damaged = True
+                self.truncated = self.truncated or not self._is_closed()
         piece = self._piece_up_to(array_end - 1)
         return Piece(piece.body, final=True, rest=memoryview(self._buffer)[: self._used])
+
+    def _piece_without_end(self, event_ends: npt.NDArray[np.intp]) -> Piece:
+        """The last piece of a file that breaks off, or whose quotes are so damaged that its end cannot be found."""
+        view = memoryview(self._buffer)[: self._used]
+        end = int(event_ends[-1]) if len(event_ends) else 0
+        if BOUNDARY.search(self._buffer, end, self._used):  # events behind the last one: the count went astray
+            self.tail_damaged = self._is_closed()
+            self.truncated = not self.tail_damaged
+            return Piece(view, final=True, rest=view)
+        self.truncated = True
+        return Piece(view[:end], final=True, rest=view)
+
+    def _is_closed(self) -> bool:
+        return bytes(self._buffer[max(0, self._used - 64) : self._used]).rstrip().endswith((b"}", b"]"))
 
     def _read_rest(self, array_end: int) -> None:
         while not self._ended and self._used - array_end < TAIL_LIMIT_BYTES:
@@ -226,37 +250,9 @@ class EventArray:
         if not self._rooted_in_object:
             return not rest or lenient
         text = b'{"":0' + rest
-        keys = _lenient_object(text) if lenient else _strict_object(text)
+        keys = lenient_object(text) if lenient else strict_object(text)
         if keys is None:
             return False
         keys.pop("", None)
         self.metadata.update(keys)
         return True
-
-
-def not_a_trace(reason: str) -> DamagedError:
-    """The error for a stream that holds something else; `reason` completes "This is not a profiler trace: …"."""
-    return DamagedError(
-        "not-a-trace",
-        f"This is not a profiler trace: {reason}.",
-        next_step="Expected is Chrome trace JSON as PyTorch's profiler writes it, plain or gzip.",
-    )
-
-
-def _strict_object(text: bytes) -> dict[str, Any] | None:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _lenient_object(text: bytes) -> dict[str, Any] | None:
-    value = _strict_object(text)
-    if value is None:
-        readable = _TRAILING_COMMA.sub("", BARE_CONSTANT.sub(": null", text.decode("utf-8", "replace")))
-        try:
-            value = json.loads(readable, strict=False)
-        except (ValueError, RecursionError):
-            return None
-    return value if isinstance(value, dict) else None

@@ -19,8 +19,9 @@ import duckdb
 
 from trainflow_tui.analysis.traces.categories import DEVICE_CATEGORIES, LEGACY_CATEGORIES, is_known
 from trainflow_tui.analysis.traces.columns import ALL_ROWS, KEPT_VERDICTS, RowSchema, TimeReading, likely_reading
+from trainflow_tui.analysis.traces.envelope import not_a_trace
 from trainflow_tui.analysis.traces.loading import PieceLoader, PieceOutcome, connect
-from trainflow_tui.analysis.traces.pieces import EventArray, not_a_trace
+from trainflow_tui.analysis.traces.pieces import EventArray
 from trainflow_tui.analysis.traces.records import CategoryCount, IngestResult, TraceQuality
 from trainflow_tui.analysis.traces.source import BinaryStream, TraceSource
 from trainflow_tui.errors import TrainflowError

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainflow_tui.analysis.traces.pieces import BARE_CONSTANT
+from trainflow_tui.analysis.traces.envelope import BARE_CONSTANT
 
 JOIN_LIMIT = 40
 """How many fragments one event with nested objects may be spread over."""
@@ -21,6 +21,7 @@ JOIN_LIMIT = 40
 _EVENT_START = re.compile(
     rb'\}\s*,\s*(?:(?:null|true|false|-?\d[\d.eE+-]*)\s*,\s*)*(\{)\s*"(?:ph|name|cat|args|pid|tid|ts|dur|id|s|bp)"\s*:'
 )
+_OBJECT_START = re.compile(r'\{\s*"(?:ph|name|cat|args|pid|tid|ts|dur|id|s|bp)"\s*:')
 _NEXT_KEY = r'"\s*,\s*"(?:ph|cat|pid|tid|ts|dur|args|id|s|bp)"\s*:'
 _NAME = re.compile(r'("name"\s*:\s*")(.*?)(?=' + _NEXT_KEY + r'|"\s*\}\s*$)', re.DOTALL)
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
@@ -97,8 +98,15 @@ def _next_event(text: memoryview, marks: list[int], index: int, result: Salvage)
             result.repaired += not clean
             return count, event
     event = _parse_repaired(readable, result)
-    result.repaired += event is not None
-    return 1, event
+    if event is not None:
+        result.repaired += 1
+        return 1, event
+    for start in list(_OBJECT_START.finditer(readable))[1 : JOIN_LIMIT + 1]:
+        event, _ = _parse(readable[start.start() :], result)
+        if event is not None:
+            result.bad += 1  # what comes before it in this fragment broke off
+            return 1, event
+    return 1, None
 
 
 def _is_proper(raw: bytes, event: dict[str, Any]) -> bool:
@@ -131,9 +139,10 @@ def _parse(text: str, result: Salvage) -> tuple[dict[str, Any] | None, bool]:
 
 
 def _parse_repaired(text: str, result: Salvage) -> dict[str, Any] | None:
-    """The event after ever stronger repairs: bare constants, then bare backslashes, then the name quoted anew."""
+    """The event after ever stronger repairs: bare constants, then the name quoted anew, then bare backslashes."""
     text = BARE_CONSTANT.sub(": null", text)
-    for repaired in (text, _BAD_ESCAPE.sub(r"\\\\", text), _NAME.sub(_escape_name, text, count=1)):
+    renamed = _NAME.sub(_escape_name, text, count=1)
+    for repaired in (text, renamed, _BAD_ESCAPE.sub(r"\\\\", text), _BAD_ESCAPE.sub(r"\\\\", renamed)):
         event, _ = _parse(repaired, result)
         if event is not None:
             return event

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 BLOCK_BYTES = 4 << 20
 
@@ -22,7 +23,7 @@ _CLOSE_OBJECT = 0x7D
 class Structure:
     """Ends of the complete objects of an array, and of the array itself, as offsets behind the closing bracket."""
 
-    event_ends: np.ndarray = field(repr=False)
+    event_ends: npt.NDArray[np.intp] = field(repr=False)
     array_end: int | None
 
 
@@ -31,7 +32,7 @@ def scan(text: memoryview) -> Structure:
 
     Stops at the bracket that closes the array; `array_end` is None if there is none in `text`.
     """
-    ends: list[np.ndarray] = []
+    ends: list[npt.NDArray[np.intp]] = []
     depth = quotes = start = 0
     while start < len(text):
         stop = _block_stop(text, start)
@@ -55,7 +56,7 @@ def scan(text: memoryview) -> Structure:
             return Structure(np.concatenate(ends), start + array_end + 1)
         depth = int(depths[-1]) if len(depths) else depth
         start = stop
-    return Structure(np.concatenate(ends) if ends else np.empty(0, dtype=np.int64), None)
+    return Structure(np.concatenate(ends) if ends else np.empty(0, dtype=np.intp), None)
 
 
 def _block_stop(text: memoryview, start: int) -> int:
