@@ -70,7 +70,7 @@ def test_a_file_cut_at_any_byte_gives_its_beginning_or_no_text(encoding, eol, bo
             assert isinstance(found, Incomplete) or encoding in ("gbk", "gb18030"), (cut, found)
             refused += 1
     # At least one cut within each character of several bytes; all others give text.
-    assert sum(1 for c in text if c > "\x7f") <= refused < 0.5 * len(raw)
+    assert sum(1 for c in text if c > "\x7f") <= refused < 0.6 * len(raw)
 
 
 @mixes

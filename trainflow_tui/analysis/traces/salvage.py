@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from trainflow_tui.analysis.traces.envelope import BARE_CONSTANT
@@ -21,6 +22,9 @@ JOIN_LIMIT = 40
 _EVENT_START = re.compile(
     rb'\}\s*,\s*(?:(?:null|true|false|-?\d[\d.eE+-]*)\s*,\s*)*(\{)\s*"(?:ph|name|cat|args|pid|tid|ts|dur|id|s|bp)"\s*:'
 )
+REPAIR_LIMIT = 3
+"""How many ways of joining fragments are tried for an event that needs repair as well."""
+
 _OBJECT_START = re.compile(r'\{\s*"(?:ph|name|cat|args|pid|tid|ts|dur|id|s|bp)"\s*:')
 _NEXT_KEY = r'"\s*,\s*"(?:ph|cat|pid|tid|ts|dur|args|id|s|bp)"\s*:'
 _NAME = re.compile(r'("name"\s*:\s*")(.*?)(?=' + _NEXT_KEY + r'|"\s*\}\s*$)', re.DOTALL)
@@ -84,23 +88,24 @@ def salvage(text: memoryview, marks: list[int], first: int, stop: int, *, on_eve
 
 
 def _next_event(text: memoryview, marks: list[int], index: int, result: Salvage) -> tuple[int, dict[str, Any] | None]:
-    """The event that begins at a fragment, and how many fragments it took."""
-    raw = bytes(text[marks[index] : marks[index + 1]])
-    readable = raw.decode("utf-8", "replace")
-    event, clean = _parse(readable, result)
-    if event is not None:
-        result.repaired += not (clean and _is_proper(raw, event))
-        return 1, event
-    for count in range(2, min(JOIN_LIMIT, len(marks) - 1 - index) + 1):
-        joined = bytes(text[marks[index] : marks[index + count]]).decode("utf-8", "replace")
-        event, clean = _parse(joined, result)
+    """The event that begins at a fragment, and how many fragments it took: as written, repaired, or what is behind it."""
+
+    def stretch(count: int) -> bytes:
+        return bytes(text[marks[index] : marks[index + count]])
+
+    counts = range(1, min(JOIN_LIMIT, len(marks) - 1 - index) + 1)
+    for count in counts:
+        event, clean = _parse(stretch(count).decode("utf-8", "replace"), result)
         if event is not None:
-            result.repaired += not clean
+            result.repaired += not (clean and _is_proper(stretch(count), event))
             return count, event
-    event = _parse_repaired(readable, result)
-    if event is not None:
-        result.repaired += 1
-        return 1, event
+    balanced = (count for count in counts if stretch(count).count(b"{") == stretch(count).count(b"}"))
+    for count in {1: None} | dict.fromkeys(islice(balanced, REPAIR_LIMIT)):
+        event = _parse_repaired(stretch(count).decode("utf-8", "replace"), result)
+        if event is not None:
+            result.repaired += 1
+            return count, event
+    readable = stretch(1).decode("utf-8", "replace")
     for start in list(_OBJECT_START.finditer(readable))[1 : JOIN_LIMIT + 1]:
         event, _ = _parse(readable[start.start() :], result)
         if event is not None:
