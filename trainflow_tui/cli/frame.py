@@ -14,7 +14,6 @@ import click
 import msgspec
 
 from trainflow_tui.errors import TrainflowError
-from trainflow_tui.text import display
 from trainflow_tui.workspace import Workspace, locate
 
 NEW_INPUT, DECISION, ATTENTION, BUSY, USAGE, INTERNAL, INTERRUPTED = 10, 11, 20, 30, 64, 70, 130
@@ -243,6 +242,8 @@ def print_reply(reply: Reply, *, as_json: bool) -> int:
         document = {"schema": reply.schema, "status": STATUS[code], "reasons": reasons} | reply.body
         sys.stdout.write(json.dumps(finite(msgspec.to_builtins(document)), ensure_ascii=True, allow_nan=False) + "\n")
     else:
+        from trainflow_tui.text import display  # its tables cost 6 ms, which a program's call need not pay
+
         for line in reply.lines:
             sys.stdout.write(f"{display(line)}\n")
         for reason in reply.reasons:

@@ -178,14 +178,14 @@ def count_rows(rows: str) -> str:
 
 
 def count_others(table: str, reading: TimeReading) -> str:
-    """Unwanted events by category and phase X or not, the sum of their durations, and how many are empty.
+    """Unwanted events by category and phase X or not, the sum of their durations, and how many are no events.
 
-    Empty is what was no event, such as null or a number among the events.
+    No event is what has no phase of one letter, such as null, a number, an object of another kind.
     """
     return f"""
         SELECT coalesce(cat, ''), coalesce(ph = 'X', false) AS complete, count(*),
             coalesce(sum(CASE WHEN ph = 'X' THEN {reading.nanoseconds.format("dur")} END), 0),
-            count(*) FILTER (cat IS NULL AND name IS NULL AND ts IS NULL AND (ph IS NULL OR length(ph) <> 1))
+            count(*) FILTER (ph IS NULL OR length(ph) <> 1)
         FROM {table} WHERE NOT wanted GROUP BY ALL"""
 
 

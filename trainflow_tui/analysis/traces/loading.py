@@ -130,10 +130,10 @@ class PieceLoader:
         return outcome
 
     def _count_others(self, reading: TimeReading, outcome: PieceOutcome) -> None:
-        for category, complete, events, total_ns, empty in self._all(columns.count_others(_EVENTS, reading)):
-            outcome.not_events += empty
-            if events > empty:
-                outcome.counts[category, complete, "other"] = (events - empty, int(total_ns))
+        for category, complete, found, total_ns, strays in self._all(columns.count_others(_EVENTS, reading)):
+            outcome.not_events += strays
+            if found > strays:
+                outcome.counts[category, complete, "other"] = (found - strays, int(total_ns))
 
     def _load_whole(self) -> TimeReading | None:
         """Load the slot with the fastest reading that is exact; None if its text is no JSON array of events."""

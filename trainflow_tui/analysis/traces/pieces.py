@@ -198,13 +198,21 @@ class EventArray:
     # -- the last piece and the keys after the events
 
     def _last_piece(self) -> Piece:
-        if not self._structural:
-            for match in _ARRAY_END.finditer(self._buffer, max(0, self._used - LOOKAHEAD_BYTES), self._used):
-                if self._take_tail(match.end(), lenient=False):
-                    return self._piece_up_to(match.end() - 1)
+        piece = None if self._structural else self._piece_before_keys()
+        if piece:
+            return piece
         structure = scan(memoryview(self._buffer)[: self._used])
         piece = None if structure.array_end is None else self._ended_piece(structure.array_end)
+        if piece is None and self._structural:
+            piece = self._piece_before_keys()
         return piece or self._piece_without_end(structure.event_ends)
+
+    def _piece_before_keys(self) -> Piece | None:
+        """The last piece, up to the first bracket near the end that only keys of an object follow; takes the keys."""
+        for match in _ARRAY_END.finditer(self._buffer, max(0, self._used - LOOKAHEAD_BYTES), self._used):
+            if self._take_tail(match.end(), lenient=False):
+                return self._piece_up_to(match.end() - 1)
+        return None
 
     def _ended_piece(self, array_end: int) -> Piece | None:
         """The last piece where the bracket count found its end, if what follows is no event; takes the keys behind."""

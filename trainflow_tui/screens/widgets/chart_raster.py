@@ -133,7 +133,9 @@ def _x_limits(x_min: float, x_max: float, before: Axes | None) -> tuple[float, f
     if before.x_low <= x_min and x_max <= before.x_high and x_max - x_min >= capacity / 2:
         return before.x_low, before.x_high
     grew = x_max > before.x_high and x_min >= before.x_low and x_max - x_min <= 2 * capacity
-    return x_min, (x_min + (x_max - x_min) * 1.25 if grew else x_max)
+    room = x_min + (x_max - x_min) * 1.25
+    # Steps are whole numbers, and so is the end of their axis.
+    return x_min, ((math.ceil(room) if room < 2**53 else room) if grew else x_max)
 
 
 def _serves(axes: Axes, y_min: float, y_max: float) -> bool:
