@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from itertools import islice, pairwise
 from typing import Final
 
@@ -91,7 +91,7 @@ _SECTION: Final = re.compile(r" {0,3}##[ \t]+(?=[^ \t])(?!#+[ \t]*$)")
 _LABEL: Final = re.compile(rf" {{0,3}}({_ID})[ \t]*[:：][ \t]*(?=[^ \t])")
 _LEADING_ID: Final = re.compile(rf"({_ID})(?:[.)]?[ \t]*[:：]|[.)]?(?=[ \t]|$))[ \t]*")
 _ANSWER_ID: Final = re.compile(r"[0-9a-f]{64}")
-_MARKER: Final = re.compile(r" {0,3}<!--[ \t]*/?trainflow:answer\b")
+_MARKER: Final = re.compile(r" {0,3}<!--[ \t]*/?[ \t]*trainflow:answer\b")
 
 _NEAR_MISSES: Final = (
     (re.compile(r" {0,3}#(?:#{2,5})?[ \t]+[Qq][0-9]"), "a question's heading has two `#`"),
@@ -117,8 +117,9 @@ def parse_questions(text: str) -> ParsedQuestions:
     found = classify(text, block=(ANSWER_START, ANSWER_END))
     starts = [i for i, kind in enumerate(found.kinds) if kind == LineKind.TEXT and _begins(found.lines[i])]
     preamble_end = starts[0] if starts else len(found.lines)
-    hints = [*_hints(found, set(starts)), *_unmarked(found, preamble_end)]
-    warnings = [*found.warnings(), *sorted(hints, key=lambda hint: hint.line)[:_MAX_HINTS]]
+    hints = _hints(found, set(starts))
+    hints.update(_unmarked(found, preamble_end, hints))
+    warnings = [*found.warnings(), *(hints[line] for line in sorted(hints)[:_MAX_HINTS])]
     if len(starts) > MAX_QUESTIONS:
         message = f"There are more than {MAX_QUESTIONS:,} questions: this one and those below it are not collected."
         warnings.append(FileWarning(line=starts[MAX_QUESTIONS] + 1, code="too-many-questions", text=message))
@@ -218,27 +219,25 @@ def _derived_id(title: str, occurrence: int, taken: Container[str]) -> str:
     return next(id_ for length in range(6, 52) if (id_ := f"q:{digest[:length]}") not in taken)
 
 
-def _hints(found: Classified, starts: set[int]) -> list[FileWarning]:
-    warnings = []
+def _hints(found: Classified, starts: set[int]) -> dict[int, FileWarning]:
+    """By line, those that look like the beginning of a question and are none."""
+    hints = {}
     for index, line in enumerate(found.lines):
         if found.kinds[index] != LineKind.TEXT or index in starts or not any(c in line[:20] for c in "Qq#"):
             continue
-        for pattern, reason in _NEAR_MISSES:
-            if pattern.match(line):
-                message = f"This looks like a question and is none: {reason}."
-                warnings.append(FileWarning(line=index + 1, code="near-miss", text=message))
-                break
-    return warnings
+        reason = next((reason for pattern, reason in _NEAR_MISSES if pattern.match(line)), None)
+        if reason is not None:
+            message = f"This looks like a question and is none: {reason}."
+            hints[index + 1] = FileWarning(line=index + 1, code="near-miss", text=message)
+    return hints
 
 
-def _unmarked(found: Classified, end: int) -> list[FileWarning]:
-    """Paragraphs above the first question that ask something."""
+def _unmarked(found: Classified, end: int, told: Container[int]) -> Iterator[tuple[int, FileWarning]]:
+    """By line, paragraphs above the first question that ask something and of which no line is told already."""
     found.blank_template(QUESTIONS_TEMPLATE, 0, end)
     message = "This asks something and is no question: put a line such as `## Q1` above it."
-    return [
-        FileWarning(line=start + 1, code="near-miss", text=message)
-        for start, lines in found.paragraphs(0, end)
-        if found.kinds[start] == LineKind.TEXT
-        and lines[0].lstrip()[:1] not in ("#", ">")
-        and any(line.rstrip().endswith(("?", "？")) for line in lines)
-    ]
+    for start, lines in found.paragraphs(0, end):
+        plain = found.kinds[start] == LineKind.TEXT and not lines[0].startswith(("#", ">", "    ", "\t"))
+        asks = any(line.rstrip().endswith(("?", "？")) for line in lines)
+        if plain and asks and not any(start + n + 1 in told for n in range(len(lines))):
+            yield start + 1, FileWarning(line=start + 1, code="near-miss", text=message)

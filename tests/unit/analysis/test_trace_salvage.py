@@ -47,6 +47,8 @@ REPAIRED = {
         b'{"device": "cpu", "dtype": "float32"}(12): run',
         '{"device": "cpu", "dtype": "float32"}(12): run',
     ),
+    "quotes around brackets": (b'"}]"', '"}]"'),
+    "a quoted end of the array": (b'foo[]"]}, {', 'foo[]"]}, {'),
     "a Windows path": (b"C:\\cuda\\bin\\x(219): f", "C:\\cuda\\bin\\x(219): f"),
     "a bad escape beside an escaped quote": (b'\\q \\" end', '\\q " end'),
 }
@@ -125,6 +127,26 @@ def test_damage_beside_nested_arguments_loses_neither(tmp_path, monkeypatch):
     result, rows = read(raw, tmp_path)
     assert [name for name, *_ in rows] == [f"k{i}" if i != 20 else 'k"20' for i in range(40)]
     assert (result.quality.repaired, result.quality.bad) == (1, 0)
+
+
+def test_a_damaged_name_and_nested_arguments_in_one_event_are_both_read(tmp_path):
+    args = b'"args": {"list": [{"name": "a", "ts": 1}, {"name": "b", "ts": 2}], "stream": 7}}'
+    text = b'{"ph": "X", "cat": "kernel", "name": "C:\\x", "pid": 0, "tid": 7, "ts": 30.5, "dur": 1.25, ' + args
+    result, rows = read(damaged_trace(text), tmp_path)
+    assert rows[30] == ("C:\\x", 30500, 1250)
+    assert (len(rows), result.quality.repaired, result.quality.bad) == (60, 1, 0)
+
+
+def test_stray_quotes_in_a_file_that_must_be_cut_by_brackets_cost_little(tmp_path, monkeypatch):
+    """The worst mixture: nested arguments mislead the quick cut, and stray quotes mislead the bracket count."""
+    monkeypatch.setattr(pieces, "LOOKAHEAD_BYTES", 200)
+    nested = {"list": [{"name": str(i), "ts": i} for i in range(30)]}
+    events = [kernel(f"k{i}", i) | ({"args": nested} if i % 10 == 0 else {}) for i in range(300)]
+    raw = json.dumps({"traceEvents": events, "traceName": "t"}).encode().replace(b'"k55"', b'"k"55"')
+    result, rows = read(raw.replace(b'"k155"', b'"k"155"'), tmp_path, piece_bytes=2000)
+    assert len(rows) >= 300 - result.quality.bad
+    assert result.quality.bad <= 10
+    assert result.metadata == {"traceName": "t"}
 
 
 def test_a_damaged_event_at_a_broken_end_costs_no_other(tmp_path):

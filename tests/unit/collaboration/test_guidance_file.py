@@ -131,7 +131,7 @@ def test_lines_are_counted_from_one_in_the_file_as_it_is():
 
 def test_the_anchor_is_the_hash_of_the_words_without_the_id():
     (item,) = items("## G1 Rate ##\nlower it  \n\n")
-    assert item.anchor == hashlib.sha256("## Rate\nlower it".encode()).hexdigest()
+    assert item.anchor == hashlib.sha256(b"## Rate\nlower it").hexdigest()
     for same in (
         "## Rate\nlower it",
         "\ufeff## Rate\r\nlower it\t\r\n",
