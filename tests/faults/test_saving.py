@@ -249,3 +249,19 @@ def test_a_removed_item_stays_on_record_and_returns_as_itself(workspace, actor):
     found = guidance.listed(workspace.ledger)
     assert sorted(i.id for i in found) == sorted(ids)
     assert all(i.removed_at is None for i in found)
+
+
+def test_items_that_change_places_keep_their_ids_and_show_their_order(workspace, actor):
+    tasks.create(workspace, title="t", actor=actor)
+    path = workspace.task_folder("t") / "GUIDANCE.md"
+    path.write_text("## One\n\na\n\n## Two\n\nb\n\n## Three\n\nc\n")
+    collect(workspace, actor=actor, reader=settled_reader())
+    before = {i.heading: i.id for i in guidance.listed(workspace.ledger)}
+    path.write_text("## Three\n\nc\n\n## One\n\na\n\n## Two\n\nb\n")
+    found = collect(workspace, actor=actor, reader=settled_reader())
+    assert (found.new, found.revised, found.removed) == (0, 0, 0)
+    listed = guidance.listed(workspace.ledger)
+    assert [i.heading for i in listed] == ["Three", "One", "Two"]
+    assert {i.heading: i.id for i in listed} == before
+    assert collect(workspace, actor=actor, reader=settled_reader()).new == 0
+    assert workspace.ledger.verify().projections_match

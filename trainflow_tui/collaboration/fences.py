@@ -106,10 +106,10 @@ def classify(text: str, *, block: tuple[re.Pattern[str], re.Pattern[str]] | None
         lines.pop()
     start = _front_matter_end(lines)
     kinds = bytearray([LineKind.FRONT_MATTER]) * start + bytearray(len(lines) - start)
-    if "```" not in text and "~~~" not in text and "<!--" not in text and block is None:
+    scanner = _Scanner(lines, kinds, block)
+    if "```" not in text and "~~~" not in text and not scanner.has_marks:
         return Classified(lines, kinds)
-    unclosed = _Scanner(lines, kinds, block).run(start)
-    return Classified(lines, kinds, unclosed)
+    return Classified(lines, kinds, scanner.run(start))
 
 
 def _front_matter_end(lines: list[str]) -> int:
@@ -135,6 +135,8 @@ class _Scanner:
         self._comment_ends = [index for index, line in enumerate(lines) if "-->" in line]
         self._block_starts = [i for i, line in enumerate(lines) if block and block[0].fullmatch(line)]
         self._block_ends = [i for i, line in enumerate(lines) if block and block[1].fullmatch(line)]
+        self.has_marks = bool(self._comment_ends or self._block_starts)
+        """There may be something opaque besides fences."""
         self._items: list[int] = []
         """The columns at which the content of each open list item begins."""
         self._in_paragraph = False
@@ -148,8 +150,10 @@ class _Scanner:
         index, lines = start, self._lines
         while index < len(lines):
             line = lines[index]
-            if line and not self._items and line[0] not in _SPECIAL:
-                self._in_paragraph = True
+            if not self._items and line[:1] not in _SPECIAL:
+                # Most lines by far: text at the margin, or nothing.
+                self._in_paragraph = line != ""
+                self._in_quote = self._in_quote and self._in_paragraph
                 index += 1
                 continue
             end, kind, closed = self._opaque(index)

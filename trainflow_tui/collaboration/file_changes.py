@@ -48,6 +48,8 @@ def guidance_changes(transaction: Transaction, task: str, text: str, *, provisio
     taken = {str(r[0]) for r in transaction.query("SELECT id FROM guidance WHERE task = ?", (task,))}
     changes: list[Change] = []
     kept: set[str] = set()
+    order = {r[0]: r[4] for r in rows}
+    moved: dict[str, int] = {}
     for position, match in enumerate(match_items(present, parsed.items), 1):
         item, id = match.item, match.known_id
         if id is None:
@@ -59,12 +61,18 @@ def guidance_changes(transaction: Transaction, task: str, text: str, *, provisio
             payload = _guidance_payload(task, id, item, position, version, provisional)
             counts = "revised" if version > 1 else "new"
             changes.append(Change(kind="guidance.collected", payload=payload, counts_as=counts))
-        elif id in was_provisional and not provisional:
+            continue
+        if order[id] != position:
+            moved[id] = position
+        if id in was_provisional and not provisional:
             changes.append(Change(kind="guidance.settled", payload={"task": task, "id": id}))
     removed = [known.id for known in present if known.id not in kept]
     changes += [
         Change(kind="guidance.removed", payload={"task": task, "id": id}, counts_as="removed") for id in removed
     ]
+    if moved:
+        payload = {"task": task, "id": "GUIDANCE.md", "positions": moved}
+        changes.append(Change(kind="guidance.ordered", payload=payload))
     return Plan(changes=changes, hints=[f"line {w.line}: {w.text}" for w in parsed.warnings])
 
 

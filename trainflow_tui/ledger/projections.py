@@ -107,6 +107,13 @@ def _guidance_settled(cursor: Cursor, event: Event) -> None:
     cursor.execute("UPDATE guidance SET provisional = 0 WHERE task = ? AND id = ?", (p["task"], p["id"]))
 
 
+def _guidance_ordered(cursor: Cursor, event: Event) -> None:
+    for id, position in event.payload["positions"].items():
+        cursor.execute(
+            "UPDATE guidance SET position = ? WHERE task = ? AND id = ?", (position, event.payload["task"], id)
+        )
+
+
 def _guidance_removed(cursor: Cursor, event: Event) -> None:
     p = event.payload
     cursor.execute("UPDATE guidance SET removed_at = ? WHERE task = ? AND id = ?", (event.at, p["task"], p["id"]))
@@ -230,6 +237,7 @@ PROJECTIONS: Final[dict[str, Callable[[Cursor, Event], None]]] = {
     "report.added": _report_added,
     "guidance.collected": _guidance_collected,
     "guidance.settled": _guidance_settled,
+    "guidance.ordered": _guidance_ordered,
     "guidance.removed": _guidance_removed,
     "receipt.added": _receipt_added,
     "question.asked": _question_asked,

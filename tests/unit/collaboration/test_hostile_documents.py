@@ -42,7 +42,7 @@ Q2：为什么？
 
 TOKENS = [
     b"## ", b"\n## ", b"```\n", b"\n~~~~", b"<!--", b"-->", b"\n---\n", b"\r", b"\r\n", b"\n\n", b"- ", b"> ", b"\t", b"G1 ", b"Q1: ",
-    b"[g:", b"]", b"\xef\xbb\xbf", "\u2028".encode(), "\u202e".encode(), "\x1b[2J".encode(), b"\n<!-- /trainflow:answer -->\n",
+    b"[g:", b"]", b"\xef\xbb\xbf", "\u2028".encode(), "\u202e".encode(), b"\x1b[2J", b"\n<!-- /trainflow:answer -->\n",
     b"\n<!-- trainflow:answer -->\n", "e\u0301".encode(), b"#" * 50, b" " * 50, b"`" * 50, "中".encode("gbk"), b"\xff", b"\0",
 ]  # fmt: skip
 
