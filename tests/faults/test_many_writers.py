@@ -56,8 +56,12 @@ def root(tmp_path, actor):
 
 
 def test_fifty_writers_lose_no_note_and_keep_their_order(root):
-    writers = [subprocess.Popen([sys.executable, "-c", _WRITER, str(root), str(n)]) for n in range(50)]
-    assert [w.wait(timeout=300) for w in writers] == [0] * 50
+    writers = [
+        subprocess.Popen([sys.executable, "-c", _WRITER, str(root), str(n)], stderr=subprocess.PIPE, text=True)
+        for n in range(50)
+    ]
+    said = [w.communicate(timeout=300)[1] for w in writers]
+    assert [w.returncode for w in writers] == [0] * 50, [s for s in said if s]
     workspace = Workspace.open(root)
     texts = [i.text for i in guidance.listed(workspace.ledger)]
     assert sorted(texts) == sorted(f"writer {n} note {i}" for n in range(50) for i in range(4))

@@ -24,6 +24,7 @@ def once(call: Call) -> Reply:
         Reason("editing", f"{name} is being edited and is collected when it has settled.", name, 0)
         for name in done.scan.editing
     ]
+    reasons += [Reason("hint", text, "", 0) for text in done.scan.hints]
     reasons += pending(approvals.listed(workspace.ledger, pending_only=True))
     reasons += waiting(questions.blocking_open(workspace.ledger))
     body = once_document(workspace, done)

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from trainflow_tui.clock import from_iso, to_iso
-from trainflow_tui.collaboration import spooled, tasks
+from trainflow_tui.collaboration import spool, spooled, tasks
 from trainflow_tui.collaboration.decoding import Decoded, Incomplete, decode
 from trainflow_tui.collaboration.file_changes import guidance_changes, question_changes
 from trainflow_tui.collaboration.generated_files import HUMAN_FILES
@@ -89,7 +89,7 @@ def collect(workspace: Workspace, *, actor: Actor, reader: SettledReader | None 
     errors: list[FileError] = []
     editing: list[str] = []
     provisional: list[str] = []
-    hints: list[str] = []
+    hints = [f"The spool holds {name}, which is no record of ours." for name in spool.strangers(workspace.spool)]
     for task in tasks.all_tasks(workspace.ledger):
         if task.state in tasks.TERMINAL:
             continue

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import threading
 import time
 from collections.abc import Callable
@@ -86,4 +85,5 @@ def _entries(spool: Path) -> list[os.DirEntry[str]]:
 
 def _is_record(entry: os.DirEntry[str]) -> bool:
     # A link or a directory under one of our names was not made here.
-    return _NAME.fullmatch(entry.name) is not None and stat.S_ISREG(entry.stat(follow_symlinks=False).st_mode)
+    # `is_file` says no where another process has just taken the record in.
+    return _NAME.fullmatch(entry.name) is not None and entry.is_file(follow_symlinks=False)
