@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
-TRAINFLOW = [sys.executable, "-m", "trainflow_tui"]
+TRAINFLOW = [str(Path(sys.executable).with_name("trainflow"))]
 
 
 @dataclass(frozen=True)

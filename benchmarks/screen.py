@@ -24,7 +24,7 @@ def run() -> None:
         subprocess.run([*TRAINFLOW, "demo", str(root), "--headless"], stdout=subprocess.DEVNULL, check=True)
         call = [*TRAINFLOW, "--workspace", str(root)]
         for size in ("120x40", "80x24"):
-            found = _meter(call, size, "--until", "Needs you", "--settle", "6", "--seconds", "12")
+            found = _meter(call, size, "--until", "Needs you", "--settle", "20", "--seconds", "12")
             show(f"first paint {size}", found["until_s"], 0.6, "s")
             show(f"at rest {size}", found["bytes_per_s"], None, "B/s")
             show(f"at rest {size}, screen and collector", found["cpu_percent"], 0.3, "%")
@@ -41,7 +41,7 @@ def _live(root: Path, call: list[str]) -> None:
     )
     try:
         for size in ("120x40", "80x24"):
-            found = _meter(call, size, "--until", "Needs you", "--settle", "6", "--seconds", "15")
+            found = _meter(call, size, "--until", "Needs you", "--settle", "20", "--seconds", "15")
             show(f"live at 1 Hz, overview {size}", found["bytes_per_s"], 650, "B/s")
             show(f"live at 1 Hz, overview {size}, screen and collector", found["cpu_percent"], 1.0, "%")
         slow = _meter(

@@ -8,10 +8,11 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual import events, work
 from textual.binding import BindingType
+from textual.screen import ModalScreen
 from textual.worker import Worker, WorkerState
 
 from trainflow_tui.collaboration import approvals, questions, tasks
@@ -23,10 +24,6 @@ from trainflow_tui.screens.base import ModeScreen
 from trainflow_tui.screens.board import BoardScreen
 from trainflow_tui.screens.cluster import ClusterScreen
 from trainflow_tui.screens.desk import Child, Desk
-from trainflow_tui.screens.dialogs.approval import ApprovalDialog, Verdict
-from trainflow_tui.screens.dialogs.choice import Choice, ChoiceDialog
-from trainflow_tui.screens.dialogs.help import help_text
-from trainflow_tui.screens.dialogs.writing import LineDialog, ReadingDialog, WritingDialog
 from trainflow_tui.screens.host import History, Host
 from trainflow_tui.screens.hotspots import HotspotsScreen
 from trainflow_tui.screens.link_policy import LinkPolicy
@@ -37,7 +34,11 @@ from trainflow_tui.screens.snapshot import Snapshot
 from trainflow_tui.screens.words import _, say
 from trainflow_tui.text import display
 
+if TYPE_CHECKING:
+    from trainflow_tui.screens.dialogs.approval import Verdict
+
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 TICK_S = 1.0
 COLLECTOR_CHECK_TICKS = 10
 THEMES = {"dark": "textual-dark", "ansi": "ansi-dark"}
@@ -71,6 +72,7 @@ class TrainflowApp(LinkPolicy, Host):
         self.snapshot: Snapshot | None = desk.first
         self.notice = ""
         self._ticks = 0
+        self._asking = False
         self.current_task = ""
         self._choose_first_task()
         self._histories: dict[str, History] = {}
@@ -250,6 +252,9 @@ class TrainflowApp(LinkPolicy, Host):
 
     def action_help(self) -> None:
         """Show every key of this screen."""
+        from trainflow_tui.screens.dialogs.help import help_text
+        from trainflow_tui.screens.dialogs.writing import ReadingDialog
+
         if isinstance(self.screen, ModeScreen):
             self.push_screen(ReadingDialog(say(_("Keys")), help_text(self.screen, readonly=self.readonly)))
 
@@ -257,9 +262,11 @@ class TrainflowApp(LinkPolicy, Host):
         """Say how to quit."""
         self.notify(_("q quits."), timeout=3, markup=False)
 
-    @work(group="leave", exclusive=True, exit_on_error=False)
+    @work(group="leave", exit_on_error=False)
     async def action_leave(self) -> None:
         """Quit; while this screen's own collector runs, say so and offer to leave one running."""
+        from trainflow_tui.screens.dialogs.choice import Choice, ChoiceDialog
+
         if self.desk.own_watch_runs:
             about = say(_("Nothing is collected after you quit, unless a collector stays."))
             choices = (
@@ -267,7 +274,7 @@ class TrainflowApp(LinkPolicy, Host):
                 Choice("w", say(_("Quit and leave `trainflow watch` running")), "leave"),
                 Choice("b", say(_("Back")), "back"),
             )
-            answer = await self.push_screen_wait(ChoiceDialog(say(_("This screen runs the collector")), about, choices))
+            answer = await self._answer_of(ChoiceDialog(say(_("This screen runs the collector")), about, choices))
             if answer not in ("quit", "leave"):
                 return
             if answer == "leave":
@@ -357,6 +364,16 @@ class TrainflowApp(LinkPolicy, Host):
 
     # What a person writes and decides
 
+    async def _answer_of(self, dialog: ModalScreen[T]) -> T | None:
+        """Show a dialog and wait for its answer. None where one stands already: two quick keys open one dialog, not a pile."""
+        if self._asking or not isinstance(self.screen, ModeScreen):
+            return None
+        self._asking = True
+        try:
+            return await self.push_screen_wait(dialog)
+        finally:
+            self._asking = False
+
     def ask_new_task(self) -> None:
         """Ask for a title and make a task."""
         self._new_task()
@@ -373,18 +390,20 @@ class TrainflowApp(LinkPolicy, Host):
         """Open a request and record the verdict."""
         self._open_approval(id)
 
-    @work(group="dialog", exclusive=True, exit_on_error=False)
+    @work(group="dialog", exit_on_error=False)
     async def _new_task(self) -> None:
+        from trainflow_tui.screens.dialogs.writing import LineDialog
+
         if self.refused_readonly():
             return
-        title = await self.push_screen_wait(
-            LineDialog(say(_("New task")), say(_("A title; enter makes it, esc goes back")))
-        )
+        title = await self._answer_of(LineDialog(say(_("New task")), say(_("A title; enter makes it, esc goes back"))))
         if title:
             self._write(lambda w: tasks.create(w, title=title, actor=current_actor("tui")), _("Task created"))
 
-    @work(group="dialog", exclusive=True, exit_on_error=False)
+    @work(group="dialog", exit_on_error=False)
     async def _write_guidance(self) -> None:
+        from trainflow_tui.screens.dialogs.writing import WritingDialog
+
         if self.refused_readonly():
             return
         task = self.current_task
@@ -392,12 +411,14 @@ class TrainflowApp(LinkPolicy, Host):
             self.notify(_("Make a task first: n on the board."), severity="warning", markup=False)
             return
         about = say(_("The agent must answer each item. Your GUIDANCE.md stays as it is."))
-        text = await self.push_screen_wait(WritingDialog(say(_("Guidance for {task}"), task=task), about))
+        text = await self._answer_of(WritingDialog(say(_("Guidance for {task}"), task=task), about))
         if text:
             self._write(lambda w: self.desk.guide(w, task, text), _("Recorded and collected"))
 
-    @work(group="dialog", exclusive=True, exit_on_error=False)
+    @work(group="dialog", exit_on_error=False)
     async def _answer_question(self, key: str) -> None:
+        from trainflow_tui.screens.dialogs.writing import WritingDialog
+
         task, _slash, id = key.partition("/")
         found = (
             next((q for q in self.snapshot.questions if q.task == task and q.id == id), None) if self.snapshot else None
@@ -407,7 +428,7 @@ class TrainflowApp(LinkPolicy, Host):
         if found.state != "open" or self.readonly:
             self._read(found.title, f"{found.body}\n\n{found.answer or ''}")
             return
-        text = await self.push_screen_wait(
+        text = await self._answer_of(
             WritingDialog(say("? {title}", title=found.title), display(found.body, multiline=True, max_cells=2000))
         )
         if text:
@@ -432,16 +453,21 @@ class TrainflowApp(LinkPolicy, Host):
                 self._read(q.title, f"{q.body}\n\n{q.answer or _('No answer yet.')}")
 
     def _read(self, title: str, text: str) -> None:
-        self.push_screen(ReadingDialog(display(title), display(text, multiline=True, max_cells=100_000)))
+        from trainflow_tui.screens.dialogs.writing import ReadingDialog
 
-    @work(group="dialog", exclusive=True, exit_on_error=False)
+        if isinstance(self.screen, ModeScreen):
+            self.push_screen(ReadingDialog(display(title), display(text, multiline=True, max_cells=100_000)))
+
+    @work(group="dialog", exit_on_error=False)
     async def _open_approval(self, id: str) -> None:
+        from trainflow_tui.screens.dialogs.approval import ApprovalDialog
+
         try:
             found = await self.desk.run(lambda w: approvals.get(w.ledger, id))
         except TrainflowError as problem:
             self.tell(problem)
             return
-        answer = await self.push_screen_wait(ApprovalDialog(found, readonly=self.readonly))
+        answer = await self._answer_of(ApprovalDialog(found, readonly=self.readonly))
         if answer is not None:
             self._decide(answer)
 

@@ -15,12 +15,12 @@ import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import pyte
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PATIENCE_S: Final = 60.0
+PATIENCE_S: Final = 30.0
 """How long something may take on a busy machine before a test fails; never how long it should take."""
 ANSWERS: Final = (
     (b"\x1b[c", b"\x1b[?62;22c"),
@@ -85,6 +85,10 @@ class Terminal:
     def pid(self) -> int:
         """The program's process id."""
         return self._process.pid
+
+    def attributes(self) -> list[Any]:
+        """The line's settings, such as echo, as `termios.tcgetattr` gives them."""
+        return termios.tcgetattr(self._master)
 
     # What it shows
 

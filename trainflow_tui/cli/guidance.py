@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from trainflow_tui import refresh
 from trainflow_tui.cli.frame import Call, Noun, Reply, read_text
 from trainflow_tui.collaboration import guidance as rules
 from trainflow_tui.collaboration import tasks
@@ -35,6 +34,8 @@ def add(call: Call, task: str, text: str | None, file: str | None) -> Reply:
             subject=task,
             next_step="Ask with `trainflow question ask`.",
         )
+    from trainflow_tui import refresh
+
     workspace = call.open()
     item = refresh.add_guidance(workspace, task=task, text=words, actor=current_actor("cli"))
     return Reply(

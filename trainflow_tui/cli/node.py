@@ -48,7 +48,9 @@ def parse(call: Call, file: str) -> Reply:
     """Parse a tool's output."""
     from trainflow_tui.monitoring.nodes.parse import node_parse_json, parse_tool_output
 
-    document: dict[str, Any] = node_parse_json(parse_tool_output(read_bytes(file, limit=64 * 1024 * 1024), Path(file).name))
+    document: dict[str, Any] = node_parse_json(
+        parse_tool_output(read_bytes(file, limit=64 * 1024 * 1024), Path(file).name)
+    )
     reasons = [
         Reason(str(w.get("code", "warning")), f"device {w.get('device')}: {w.get('code')}", file, ATTENTION)
         for w in document["warnings"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hmac
-import secrets
+import os
 from datetime import datetime
 from typing import Any, Final
 
@@ -173,7 +172,7 @@ def decide(
             "comment-missing", "Say what should change.", subject="comment", next_step="Give --comment TEXT."
         )
     found = get(ledger, id)
-    if shown_digest is not None and not hmac.compare_digest(shown_digest, found.digest):
+    if shown_digest is not None and shown_digest != found.digest:
         raise RefusedError(
             "shown-differs",
             f"What was shown for {id} is not what was requested.",
@@ -229,7 +228,7 @@ def consume(ledger: Ledger, id: str, payload: CommandPayload, *, actor: Actor) -
                 subject=id,
                 next_step="Request a new approval.",
             )
-        if not hmac.compare_digest(digest(payload), current["digest"]):
+        if digest(payload) != current["digest"]:
             names = ", ".join(differing_fields(approved, payload))
             raise RefusedError(
                 "digest-differs",
@@ -241,7 +240,7 @@ def consume(ledger: Ledger, id: str, payload: CommandPayload, *, actor: Actor) -
             lapsed = True
             transaction.append("approval.closed", id, {"state": "lapsed"}, actor=actor)
         else:
-            token = {"start_token": secrets.token_hex(16), "digest": digest(payload)}
+            token = {"start_token": os.urandom(16).hex(), "digest": digest(payload)}
             transaction.append("approval.consumed", id, token, actor=actor)
     if lapsed:
         raise RefusedError("lapsed", f"{id} was not started in time.", subject=id, next_step="Request a new approval.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from trainflow_tui.clock import local_clock_time
 from trainflow_tui.monitoring.status import RunStatus
@@ -19,9 +20,10 @@ def loss_chart(run: RunStatus | None, history: History = (), *, log: bool = Fals
 
 
 def throughput_chart(run: RunStatus | None, history: History = ()) -> ChartView:
-    """Throughput over steps, in the unit that the log prints."""
+    """Throughput over steps, in the unit that the log prints. The loss beside it says as of when: 55 B/s less on the line."""
     unit = run.summary.throughput_unit if run else ""
-    return _chart(say(_("Throughput {unit}"), unit=unit), run, history, 2, unit or "throughput", log=False)
+    view = _chart(say(_("Throughput")), run, history, 2, unit or _("none yet"), log=False)
+    return replace(view, as_of=say(""))
 
 
 def _chart(title: Display, run: RunStatus | None, history: History, column: int, name: str, *, log: bool) -> ChartView:

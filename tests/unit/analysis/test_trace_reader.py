@@ -137,14 +137,11 @@ def test_what_is_no_trace_is_refused_with_the_reason(tmp_path, text, reason):
     assert list(tmp_path.iterdir()) == []
 
 
-class Pipe(io.RawIOBase):
-    """A stream that cannot seek and gives few bytes at a time."""
+class Pipe:
+    """A stream that can only read, and gives few bytes at a time."""
 
     def __init__(self, body, size):
         self._body, self._size = io.BytesIO(body), size
-
-    def readable(self):
-        return True
 
     def read(self, size=-1):
         return self._body.read(min(self._size, size) if size >= 0 else self._size)

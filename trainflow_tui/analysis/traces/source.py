@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections.abc import Callable
 from typing import Protocol
 
 from trainflow_tui.errors import DamagedError
@@ -37,6 +38,7 @@ class TraceSource:
 
     def __init__(self, stream: BinaryStream) -> None:
         self._stream = stream
+        self._readinto: Callable[[memoryview], int | None] | None = getattr(stream, "readinto", None)
         self._hash = hashlib.sha256()
         self._raw = b""
         self._inflate: zlib._Decompress | None = None
@@ -59,6 +61,10 @@ class TraceSource:
             self._start()
         if self._inflate is not None:
             return self._inflate_into(target)
+        if not self._raw and self._readinto:  # plain text from a file: one copy less
+            count = self._readinto(target[: 1 << 20]) or 0
+            self._note(target[:count])
+            return count
         if not self._raw:
             self._fetch(min(len(target), 1 << 20))
         taken = min(len(target), len(self._raw))
@@ -74,9 +80,12 @@ class TraceSource:
 
     def _fetch(self, size: int) -> bool:
         self._raw = self._stream.read(size)
-        self._hash.update(self._raw)
-        self.bytes_read += len(self._raw)
+        self._note(self._raw)
         return bool(self._raw)
+
+    def _note(self, stored: bytes | memoryview) -> None:
+        self._hash.update(stored)
+        self.bytes_read += len(stored)
 
     def _start(self) -> None:
         self._started = True
