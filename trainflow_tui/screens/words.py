@@ -44,4 +44,6 @@ def mark(glyph: str, style: str) -> Text:
 
 def joined(*parts: Text, gap: str = " ") -> Text:
     """Several texts in a row."""
-    return Text(gap).join([part for part in parts if part.plain])
+    text = Text(gap).join([part for part in parts if part.plain])
+    text.no_wrap, text.overflow = True, "ellipsis"
+    return text

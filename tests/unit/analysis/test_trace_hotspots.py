@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from trainflow_tui.analysis.traces.hotspots import hotspots
 from trainflow_tui.analysis.traces.records import CategoryCount, IngestResult, TraceHotspots, TraceQuality, TraceSummary
 from trainflow_tui.analysis.traces.summary import summarise
-from trainflow_tui.errors import UsageError
+from trainflow_tui.errors import DamagedError, UsageError
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -139,6 +139,15 @@ def test_a_trace_without_device_events_has_no_devices(tmp_path):
 def test_a_device_with_one_instant_has_shares_of_zero(tmp_path):
     (device,) = hotspots([part(tmp_path, [("a", 5, 5)])], all_rows=True).devices
     assert (device.window_ns, device.hotspots[0].share, device.hotspots[0].count) == (0, 0.0, 1)
+
+
+def test_a_part_that_is_gone_or_broken_is_named(tmp_path):
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(b"not parquet")
+    for path in (broken, tmp_path / "gone.parquet"):
+        with pytest.raises(DamagedError, match="cannot be read") as caught:
+            hotspots([str(path)])
+        assert caught.value.subject == str(path)
 
 
 @pytest.mark.parametrize("target", [0, -0.1, 1.01, float("nan")])

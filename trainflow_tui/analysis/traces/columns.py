@@ -11,6 +11,9 @@ from trainflow_tui.analysis.traces.categories import DEVICE_CATEGORIES, KEPT_CAT
 LONGEST_PLAUSIBLE_NS = 86_400 * 10**9
 """One day. Broken counters of profilers give 236 years."""
 
+FARTHEST_NS = 2**62
+"""Start times reach to the year 2116, so that neither an end nor the distance of two times leaves 64 bits."""
+
 DOUBLE_EXACT_BELOW_US = 2**43
 """Below this a double holds microseconds with three decimals exactly: half its spacing is under half a nanosecond."""
 
@@ -157,7 +160,8 @@ def typed_rows(table: str, reading: TimeReading, schema: RowSchema) -> str:
     )
     return f"""
         SELECT *, CASE
-            WHEN ts_ns IS NULL OR dur_ns IS NULL THEN 'unreadable_time'
+            WHEN ts_ns IS NULL OR dur_ns IS NULL OR ts_ns NOT BETWEEN -{FARTHEST_NS} AND {FARTHEST_NS}
+                THEN 'unreadable_time'
             WHEN dur_ns < 0 THEN 'negative_duration'
             WHEN dur_ns > {LONGEST_PLAUSIBLE_NS} THEN 'implausible_duration'
             WHEN dur_ns > 0 THEN 'row'

@@ -25,7 +25,7 @@ from trainflow_tui.analysis.traces.categories import (
 from trainflow_tui.analysis.traces.loading import connect
 from trainflow_tui.analysis.traces.records import DeviceHotspots, Hotspot, HotspotKind, TraceHotspots, TraceQuality
 from trainflow_tui.analysis.traces.timeline import KINDS, DeviceEvents, idle_gaps, split, sweep
-from trainflow_tui.errors import UsageError
+from trainflow_tui.errors import DamagedError, UsageError
 
 MEMORY_LIMIT = "512MB"
 DEFAULT_TARGET = 0.9
@@ -64,6 +64,7 @@ def hotspots(
 
     Raises:
         UsageError: the target is no such share.
+        DamagedError: a part is missing or is no Parquet file.
     """
     if not 0 < target <= 1:
         raise UsageError("target-out-of-range", f"The target {target} is not above 0 and at most 1.", subject="target")
@@ -143,6 +144,13 @@ def _read(parts: Sequence[str]) -> list[tuple[int | str, _Rows]]:
         connection = connect(Path(spill), threads=1, memory_limit=MEMORY_LIMIT)
         try:
             return _query(connection, parts)
+        except duckdb.Error as error:
+            raise DamagedError(
+                "trace-parts-unreadable",
+                f"The stored rows of the trace cannot be read: {str(error).partition(chr(10))[0]}",
+                subject=parts[0],
+                next_step="Read the trace again from its source.",
+            ) from error
         finally:
             connection.close()
 

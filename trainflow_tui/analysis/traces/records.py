@@ -52,7 +52,7 @@ class TraceQuality(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     not_events: int = 0
     """Elements of the array that are not objects, such as null."""
     unreadable_time: int = 0
-    """Complete events without a start or a duration, or with one that is no 64-bit number of nanoseconds."""
+    """Complete events without a start or a duration, or with one that is no number, or beyond 2^62 ns."""
     negative_duration: int = 0
     without_timestamp: int = 0
     """Complete events at time zero with duration zero: the profiler never learned when they ran."""
