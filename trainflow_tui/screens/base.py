@@ -19,7 +19,7 @@ from trainflow_tui.screens.snapshot import Snapshot
 from trainflow_tui.screens.widgets.cells import as_text
 from trainflow_tui.screens.widgets.list_pane import ListPane
 from trainflow_tui.screens.widgets.steady_text import SteadyText
-from trainflow_tui.screens.words import ACCENT, BAD, MUTED, OK, WARN, _, joined, line, say
+from trainflow_tui.screens.words import ACCENT, BAD, MUTED, WARN, _, joined, line, say
 
 MODE_NAMES = {
     "overview": ("0", _("Overview")),
@@ -120,8 +120,8 @@ class ModeScreen(Screen[None]):
     def _header_line(self, snapshot: Snapshot) -> Text:
         collector = snapshot.collector
         collected = local_clock_time(collector.scanned_at) if collector.scanned_at else "—"
-        age = say(_("collected {at}"), at=collected)
-        mode = {"watching": _("watching"), "polling": _("polling")}.get(collector.mode, _("collector off"))
+        mode = {"watching": _("watching"), "polling": _("polling")}.get(collector.mode, _("off"))
+        age = say(_("collected {at} ({mode})"), at=collected, mode=mode)
         edited = [f"{f.task}/{f.name}" for f in snapshot.files if f.state == "editing"]
         task = self.app.current_task
         waits = len(snapshot.pending) + sum(1 for q in snapshot.asked if q.blocking)
@@ -130,8 +130,7 @@ class ModeScreen(Screen[None]):
             line(snapshot.name, ACCENT),
             line(f"▸ {task}") if task else Text(),
             as_text(say(_("!{n} need you"), n=waits), BAD) if waits else Text(),
-            as_text(age, MUTED),
-            line(mode, OK if collector.running else WARN),
+            as_text(age, MUTED if collector.running else WARN),
             as_text(say(_("✎ {file} edited, not yet collected"), file=edited[0]), WARN) if edited else Text(),
             line(self.app.notice, WARN) if self.app.notice else Text(),
             line(_("READ-ONLY"), "bold yellow") if self.app.readonly else Text(),

@@ -78,7 +78,7 @@ def tasks(snapshot: Snapshot, *, compact: bool = False) -> PaneView:
         )
     columns: tuple[Column, ...] = (
         Column("", 1),
-        Column(_("Task"), 14 if compact else 18),
+        Column(_("Task"), 14),
         Column(_("Stage"), 13 if compact else 19),
         Column("!", 3),
         Column(_("Latest word"), None),
@@ -95,9 +95,9 @@ def approvals(snapshot: Snapshot, *, all_of_them: bool = True) -> PaneView:
     rows = tuple(_approval_row(a) for a in shown)
     columns = (
         Column("", 1),
-        Column(_("Id"), 10),
-        Column(_("State"), 17),
-        Column(_("Task"), 14),
+        Column(_("Id"), 9),
+        Column(_("State"), 12),
+        Column(_("Task"), 10),
         Column(_("Request"), None),
         Column(_("At"), 8),
     )
@@ -128,9 +128,9 @@ def guidance(snapshot: Snapshot) -> PaneView:
     rows = tuple(_guidance_row(item) for item in snapshot.guidance)
     columns = (
         Column("", 1),
-        Column(_("Item"), 10),
-        Column(_("State"), 10),
-        Column(_("Task"), 14),
+        Column(_("Item"), 9),
+        Column(_("State"), 9),
+        Column(_("Task"), 10),
         Column(_("Guidance"), None),
         Column(_("At"), 8),
     )
@@ -180,9 +180,9 @@ def human_questions(snapshot: Snapshot) -> PaneView:
 
 _QUESTION_COLUMNS: Final = (
     Column("", 1),
-    Column(_("Id"), 10),
-    Column(_("State"), 10),
-    Column(_("Task"), 14),
+    Column(_("Id"), 9),
+    Column(_("State"), 9),
+    Column(_("Task"), 10),
     Column(_("Question"), None),
     Column(_("At"), 8),
 )
@@ -306,10 +306,10 @@ def runs(snapshot: Snapshot) -> PaneView:
     """Followed logs with their last numbers."""
     columns = (
         Column("", 1),
-        Column(_("Run"), 20),
-        Column(_("Step"), 15),
-        Column(_("Loss"), 11),
-        Column(_("Throughput"), 18),
+        Column(_("Run"), 12),
+        Column(_("Step"), 11),
+        Column(_("Loss"), 8),
+        Column(_("Throughput"), 17),
         Column(_("State"), None),
         Column(_("At"), 8),
     )

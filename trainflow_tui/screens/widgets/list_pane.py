@@ -81,7 +81,7 @@ class ListPane(Vertical):
         self.set_class(not rows, "-empty")
         self.table.show_rows(view.columns, rows)
         filtered = bool(self.row_filter.text)
-        count = f"{len(rows)}/{len(view.rows)}" if filtered else str(len(view.rows))
+        count = f"· {len(rows)}/{len(view.rows)}" if filtered else f"· {len(view.rows)}"
         title = joined(
             as_text(view.title, "bold"),
             line(count, MUTED),
