@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,11 +42,14 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 _RANGES: Final = {"poll_seconds": (1, 3600), "node_seconds": (5, 3600)}
 
 
-def user_file() -> Path:
-    """The user's settings file, by the platform's convention (XDG on Linux)."""
+def user_file() -> Path | None:
+    """The user's settings file, by the platform's convention (XDG on Linux); None for an account without a home."""
     import platformdirs
 
-    return Path(platformdirs.user_config_dir("trainflow")) / FILE_NAME
+    try:
+        return Path(platformdirs.user_config_dir("trainflow")) / FILE_NAME
+    except RuntimeError:
+        return None
 
 
 def load(
@@ -67,8 +71,9 @@ def load(
             values[key] = _checked(key, value, origin)
             origins[key] = origin
 
-    for path in [user_file(), *([workspace / FILE_NAME] if workspace else [])]:
-        take(_read_file(path), str(path))
+    for path in (user_file(), workspace / FILE_NAME if workspace else None):
+        if path is not None:
+            take(_read_file(path), str(path))
     for name, text in sorted((os.environ if environment is None else environment).items()):
         key = name.removeprefix("TRAINFLOW_").lower()
         if name.startswith("TRAINFLOW_") and key in Settings.__struct_fields__:
@@ -85,6 +90,8 @@ def load(
 
 def _read_file(path: Path) -> Mapping[str, Any]:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
+            raise OSError("it is no regular file")
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return {}

@@ -69,6 +69,8 @@ def _rotating_file(path: Path) -> logging.Handler:
 
 def start(directory: Path) -> None:
     """Send every record of this process to the workspace's log file; a second call changes the place."""
+    # A log that cannot be written, on a full disk say, must not write its own trouble across a screen or an answer.
+    logging.raiseExceptions = False
     logger = logging.getLogger("trainflow_tui")
     for handler in list(logger.handlers):
         logger.removeHandler(handler)
@@ -87,7 +89,8 @@ def read(directory: Path, *, limit: int) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = []
     for line in lines[-limit:]:
         try:
-            entries.append(json.loads(line))
+            entry = json.loads(line)
         except ValueError:
-            entries.append({"level": "unreadable", "text": line[:2000]})
+            entry = None
+        entries.append(entry if isinstance(entry, dict) else {"level": "unreadable", "text": line[:2000]})
     return entries

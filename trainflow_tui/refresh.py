@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -12,6 +14,7 @@ from trainflow_tui.clock import to_iso
 from trainflow_tui.collaboration import approvals, collector, generated_files, guidance, questions, spooled, tasks
 from trainflow_tui.collaboration.collector import Scan
 from trainflow_tui.collaboration.settled_read import SettledReader
+from trainflow_tui.collaboration.tasks import Task
 from trainflow_tui.errors import TrainflowError
 from trainflow_tui.ledger import manifest
 from trainflow_tui.ledger.events import Actor
@@ -19,6 +22,7 @@ from trainflow_tui.monitoring import follow, node_checks, status
 from trainflow_tui.monitoring.follow import Follower
 from trainflow_tui.workspace import Workspace
 
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 UNLINK_AFTER = timedelta(minutes=10)
 
@@ -29,6 +33,8 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     text: str
     subject: str
+    exit: int = 20
+    """What a headless verb ends with if this is the worst: 20 attention, 30 busy, 70 internal."""
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,39 +60,67 @@ def run_round(
     """
     if workspace.ledger.readonly:
         return Round(scan=Scan(), samples=0, changed_files=[], troubles=[])
-    troubles: list[Trouble] = []
+    parts = _Parts()
+    scan: Scan = parts.do("collect", lambda: collector.collect(workspace, actor=actor, reader=reader), Scan())
+    parts.troubles += [Trouble(code=e.code, text=e.text, subject=e.file) for e in scan.errors]
+    followed = parts.do("follow", lambda: (follower or Follower()).follow_all(workspace), follow.NOTHING)
+    parts.troubles += [Trouble(code="log", text=text, subject=run) for run, text in followed.troubles]
+    if check_nodes:
+        parts.do("check", lambda: node_checks.check_due(workspace), 0)
+    parts.do("deadlines", lambda: approvals.close_overdue(workspace.ledger, actor=actor), 0)
+    parts.do("unlink", lambda: drop_sealed(workspace), 0)
+    changed = _render(workspace, parts)
+    return Round(scan=scan, samples=followed.samples, changed_files=changed, troubles=parts.troubles)
 
-    def part(name: str, work: Any, default: Any) -> Any:
+
+class _Parts:
+    """Work of which each part may fail alone."""
+
+    def __init__(self) -> None:
+        self.troubles: list[Trouble] = []
+
+    def do(self, name: str, work: Callable[[], T], default: T) -> T:
+        """The result; where it fails, the default, and a trouble that says why."""
         try:
             return work()
         except TrainflowError as problem:
-            troubles.append(Trouble(code=problem.code, text=str(problem), subject=problem.subject))
+            exit = problem.exit_code if problem.exit_code in (30, 70) else 20
+            self.troubles.append(Trouble(code=problem.code, text=str(problem), subject=problem.subject, exit=exit))
         except OSError as problem:
             _log.exception("%s failed", name)
-            troubles.append(Trouble(code=f"{name}-failed", text=f"{name}: {problem}", subject=problem.filename or ""))
+            subject = str(problem.filename or "")
+            self.troubles.append(Trouble(code=f"{name}-failed", text=f"{name}: {problem}", subject=subject))
+        except Exception as problem:
+            _log.exception("%s failed", name)
+            text = f"{name}: {type(problem).__name__}: {problem}"[:500]
+            self.troubles.append(Trouble(code="internal", text=text, subject=name, exit=70))
         return default
 
-    scan: Scan = part("collect", lambda: collector.collect(workspace, actor=actor, reader=reader), Scan())
-    troubles += [Trouble(code=e.code, text=e.text, subject=e.file) for e in scan.errors]
-    followed = part("follow", lambda: (follower or Follower()).follow_all(workspace), follow.NOTHING)
-    troubles += [Trouble(code="log", text=text, subject=run) for run, text in followed.troubles]
-    if check_nodes:
-        part("check", lambda: node_checks.check_due(workspace), 0)
-    part("deadlines", lambda: approvals.close_overdue(workspace.ledger, actor=actor), 0)
-    changed = part("render", lambda: generated_files.render_all(workspace), [])
-    return Round(scan=scan, samples=followed.samples, changed_files=changed, troubles=troubles)
+
+def _render(workspace: Workspace, parts: _Parts) -> list[str]:
+    changed = []
+    found: list[Task] = parts.do("render", partial(tasks.all_tasks, workspace.ledger), [])
+    for task in found:
+        names: list[str] = parts.do("render", partial(generated_files.render_task, workspace, task.id), [])
+        changed += [f"{task.id}/{name}" for name in names]
+    return changed
 
 
 def add_guidance(workspace: Workspace, *, task: str, text: str, actor: Actor) -> str:
-    """Put guidance into the spool, collect it at once and render; returns the item's id."""
+    """Put guidance into the spool, collect it at once and render; returns the item's id.
+
+    Raises:
+        UsageError: there is no such task, or the text cannot be kept.
+        OSError: the record is not durable.
+    """
     tasks.get(workspace.ledger, task)
     item = spooled.write_guidance(workspace, task=task, text=text, actor=actor)
-    try:
-        spooled.ingest(workspace)
-        generated_files.render_task(workspace, task)
-    except TrainflowError:
+    parts = _Parts()
+    parts.do("collect", lambda: spooled.ingest(workspace), 0)
+    parts.do("render", lambda: len(generated_files.render_task(workspace, task)), 0)
+    for trouble in parts.troubles:
         # The record is durable in the spool; the next round takes it in.
-        _log.exception("spooled guidance waits for the next round")
+        _log.warning("spooled guidance waits for the next round: %s", trouble.text)
     return item
 
 

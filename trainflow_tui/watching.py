@@ -11,7 +11,6 @@ import queue
 import select
 import signal
 import socket
-import sys
 import threading
 from pathlib import Path
 from types import FrameType
@@ -23,8 +22,9 @@ from trainflow_tui.collaboration.settled_read import SettledReader
 from trainflow_tui.errors import BusyError
 from trainflow_tui.ledger import leases
 from trainflow_tui.ledger.leases import Lease
+from trainflow_tui.monitoring import leftovers
 from trainflow_tui.monitoring.follow import Follower
-from trainflow_tui.refresh import drop_sealed, run_round
+from trainflow_tui.refresh import run_round
 from trainflow_tui.workspace import Workspace
 
 _log = logging.getLogger(__name__)
@@ -32,11 +32,14 @@ LEASE: Final = "watch"
 LEASE_TTL_S: Final = 15.0
 HEARTBEAT_S: Final = 5.0
 TICK_S: Final = 1.0
+FOLLOW_S: Final = 2.0
+"""How long one turn reads logs; a long one is read on in the next, so that the heartbeat and the scan are never late."""
+RETRY_S: Final = 5.0
 SETTLE_RETRIES_S: Final = (1.0, 2.0, 5.0, 10.0)
 
 
 def run_watch(workspace: Workspace, *, with_parent: bool) -> Lease | None:
-    """Run until a signal, or until standard input closes; returns the holder where somebody else runs the loop."""
+    """Run until a signal, or until standard input closes; returns the holder where somebody else runs the loop or took it."""
     owner = f"{socket.gethostname()}:{os.getpid()}"
     lease = leases.acquire(workspace.ledger, LEASE, owner, ttl_s=LEASE_TTL_S)
     if lease is None:
@@ -49,7 +52,7 @@ def run_watch(workspace: Workspace, *, with_parent: bool) -> Lease | None:
         leases.release(workspace.ledger, lease)
         with workspace.ledger.transaction() as transaction:
             transaction.pulse("watch")
-    return None
+    return leases.holder(workspace.ledger, LEASE) if loop.lost_the_lease else None
 
 
 class _Loop:
@@ -58,11 +61,13 @@ class _Loop:
         self._lease = lease
         self._with_parent = with_parent
         self._stopping = False
+        self.lost_the_lease = False
         self._actor = current_actor("watch")
-        self._follower = Follower(seals_by_age=True)
+        self._follower = Follower(seals_by_age=True, round_s=FOLLOW_S)
         self._reader = SettledReader(clock=workspace.clock)
         self._wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._watcher = _Watcher(self._wakes) if workspace.filesystem.watchable else None
+        self._not_before = 0.0
         self._next_scan = 0.0
         self._next_heartbeat = 0.0
         self._next_node_check = 0.0
@@ -78,6 +83,10 @@ class _Loop:
                 self._turn()
             except BusyError:
                 _log.warning("the ledger was busy; the round is tried again")
+            except Exception:
+                # A full disk or a damaged file is a reason to say so and to go on, not to leave the rest unwatched.
+                _log.exception("a round failed; it is tried again")
+                self._not_before = self._workspace.clock.monotonic() + RETRY_S
             self._wait()
 
     def end(self) -> None:
@@ -88,14 +97,9 @@ class _Loop:
         self._stopping = True
 
     def _turn(self) -> None:
-        clock, ledger = self._workspace.clock, self._workspace.ledger
-        now = clock.monotonic()
-        if now >= self._next_heartbeat:
-            self._next_heartbeat = now + HEARTBEAT_S
-            if not leases.renew(ledger, self._lease, ttl_s=LEASE_TTL_S):
-                _log.warning("another process has taken the lease")
-                self._stopping = True
-                return
+        now = self._workspace.clock.monotonic()
+        if now < self._not_before or not self._holds_lease(now):
+            return
         if self._watcher is not None:
             self._watcher.watch(collector.watched_directories(self._workspace))
         if now >= self._next_scan:
@@ -105,6 +109,15 @@ class _Loop:
                 self._woken(now)
             self._follow(now)
 
+    def _holds_lease(self, now: float) -> bool:
+        if now >= self._next_heartbeat:
+            if not leases.renew(self._workspace.ledger, self._lease, ttl_s=LEASE_TTL_S):
+                _log.warning("another process has taken the lease")
+                self._stopping = self.lost_the_lease = True
+                return False
+            self._next_heartbeat = now + HEARTBEAT_S
+        return True
+
     def _scan(self, now: float) -> None:
         self._drain_wakes()
         check = now >= self._next_node_check
@@ -113,7 +126,7 @@ class _Loop:
         done = run_round(
             self._workspace, actor=self._actor, follower=self._follower, reader=self._reader, check_nodes=check
         )
-        drop_sealed(self._workspace)
+        leftovers.drop(self._workspace)
         for trouble in done.troubles:
             _log.warning("%s: %s", trouble.code, trouble.text)
         self._next_scan = self._workspace.clock.monotonic() + self._workspace.settings.poll_seconds
@@ -153,11 +166,12 @@ class _Loop:
 
     def _wait(self) -> None:
         if not self._with_parent:
-            threading.Event().wait(TICK_S) if not self._stopping else None
+            if not self._stopping:
+                threading.Event().wait(TICK_S)
             return
         try:
-            ready, _, _ = select.select([sys.stdin.fileno()], [], [], TICK_S)
-            if ready and not os.read(sys.stdin.fileno(), 4096):
+            ready, _, _ = select.select([0], [], [], TICK_S)
+            if ready and not os.read(0, 4096):
                 self._stopping = True
         except (OSError, ValueError):
             self._stopping = True
@@ -204,8 +218,12 @@ class _Watcher:
                     rust_timeout=1000,
                 )
                 for found in changes:
-                    if any(Path(name).name in collector.WATCHED_NAMES or "spool" in name for _, name in found):
+                    if any(_is_news(Path(name)) for _, name in found):
                         self._wakes.put(None)
             except Exception:
                 _log.exception("the watcher ended; it starts again")
                 stop.wait(5)
+
+
+def _is_news(path: Path) -> bool:
+    return path.name in collector.WATCHED_NAMES or path.parent.name == "spool"

@@ -24,20 +24,55 @@ _FOLDERS: Final = ("objects", "metrics", "traces", "runs", "cache", "spool", "lo
 
 
 def locate(explicit: str | os.PathLike[str] | None = None) -> Path:
-    """The workspace's directory: the flag, else TRAINFLOW_WORKSPACE, else the nearest parent with a state directory, else here."""
-    chosen = explicit or os.environ.get("TRAINFLOW_WORKSPACE")
-    if chosen:
-        return Path(chosen).expanduser().absolute()
-    here = Path.cwd()
-    for directory in (here, *here.parents):
-        if (directory / STATE_DIRECTORY).is_dir():
-            return directory
-    return here
+    """The workspace's directory: the flag, else TRAINFLOW_WORKSPACE, else the nearest parent with a state directory, else here.
+
+    Raises:
+        UsageError: the name is empty or leads nowhere.
+    """
+    chosen = os.environ.get("TRAINFLOW_WORKSPACE") or None if explicit is None else explicit
+    try:
+        if chosen is not None:
+            if not os.fspath(chosen):
+                raise _no_name(chosen, "the name is empty")
+            return Path(chosen).expanduser().absolute()
+        here = Path.cwd()
+        return next((d for d in (here, *here.parents) if (d / STATE_DIRECTORY).is_dir()), here)
+    except RuntimeError as problem:
+        raise _no_name(chosen, "there is no such home directory") from problem
+    except OSError as problem:
+        raise _no_name(chosen, problem.strerror or str(problem)) from problem
 
 
 def is_workspace(root: Path) -> bool:
-    """Whether the directory has a ledger, which makes it a workspace rather than a new place."""
-    return (root / STATE_DIRECTORY / "ledger.db").exists()
+    """Whether the directory has a ledger, which makes it a workspace rather than a new place.
+
+    Raises:
+        UsageError: the system does not let it be told.
+    """
+    try:
+        return (root / STATE_DIRECTORY / "ledger.db").exists()
+    except OSError as problem:
+        raise _no_name(root, problem.strerror or str(problem)) from problem
+
+
+def log_directory(root: Path) -> Path:
+    """Where the program's own log of a workspace is.
+
+    Raises:
+        UsageError: there is no workspace in the directory.
+    """
+    if not is_workspace(root):
+        raise _no_workspace(root)
+    return root / STATE_DIRECTORY / "log"
+
+
+def _no_name(chosen: object, reason: str) -> UsageError:
+    return UsageError(
+        "workspace-name",
+        f"The workspace cannot be looked for: {reason}.",
+        subject=str(chosen or "")[:200],
+        next_step="Name a directory with --workspace DIR.",
+    )
 
 
 class Workspace:
@@ -56,7 +91,7 @@ class Workspace:
         self.filesystem = filesystem_kind(self.state)
         self.artifacts = Artifacts(self.state / "objects")
         self.spool = self.state / "spool"
-        self.logs = self.state / "log"
+        self.logs = log_directory(root)
 
     @classmethod
     def open(
@@ -73,25 +108,23 @@ class Workspace:
         state = root / STATE_DIRECTORY
         created = not is_workspace(root)
         if created and not create:
-            raise UsageError(
-                "no-workspace",
-                f"There is no workspace in {root}.",
-                subject=str(root),
-                next_step="Make one with `trainflow task create TITLE`, or name another with --workspace DIR.",
-            )
+            raise _no_workspace(root)
+        _refuse_foreign(root, state)  # before anything is made in it, or read from it
+        settings, origins = load(workspace=root, flags=flags)
+        if created and settings.readonly:
+            raise _no_workspace(root)
         if created:
             _make(root)
-        _refuse_foreign(root, state)
-        settings, origins = load(workspace=root, flags=flags)
-        for name in _FOLDERS if created else ():
+            _refuse_foreign(root, state)
+        for name in () if settings.readonly else _FOLDERS:
             ensure_private_directory(state / name)
         ledger = Ledger.open(
             state / "ledger.db",
             clock=clock,
             local_filesystem=filesystem_kind(state).local,
-            readonly=settings.readonly and not created,
+            readonly=settings.readonly,
         )
-        log.start(state / "log")
+        log.start(log_directory(root))
         return cls(root, ledger, clock=clock, settings=settings, origins=origins, created=created)
 
     def close(self) -> None:
@@ -104,6 +137,15 @@ class Workspace:
         """Where the human files of a task are."""
         return self.root / "collaboration" / task
 
+    def is_linked_away(self, task: str) -> bool:
+        """Whether a link stands in the place of a task's folder. What it leads to is neither read nor written."""
+        folder = self.task_folder(task)
+        return folder.is_symlink() or folder.parent.is_symlink()
+
+    def has_task_folder(self, task: str) -> bool:
+        """Whether the task's folder is there, as a directory of this workspace."""
+        return not self.is_linked_away(task) and self.task_folder(task).is_dir()
+
     @cached_property
     def store(self) -> Store:
         """The measured facts; DuckDB is loaded here and not before."""
@@ -112,13 +154,20 @@ class Workspace:
         return Store(self.state)
 
 
+def _no_workspace(root: Path) -> UsageError:
+    return UsageError(
+        "no-workspace",
+        f"There is no workspace in {root}.",
+        subject=str(root),
+        next_step="Make one with `trainflow task create TITLE`, or name another with --workspace DIR.",
+    )
+
+
 def _make(root: Path) -> None:
     try:
         root.mkdir(parents=True, exist_ok=True)
-        if (root / STATE_DIRECTORY).is_symlink():
-            _refuse_foreign(root, root / STATE_DIRECTORY)
         ensure_private_directory(root / STATE_DIRECTORY)
-    except (FileExistsError, NotADirectoryError, PermissionError, FileNotFoundError) as problem:
+    except OSError as problem:
         raise UsageError(
             "workspace-not-made",
             f"{root} cannot hold a workspace: {problem.strerror}.",
@@ -128,10 +177,17 @@ def _make(root: Path) -> None:
 
 
 def _refuse_foreign(root: Path, state: Path) -> None:
+    try:
+        os.fsencode(root).decode()
+    except UnicodeDecodeError as problem:
+        raise _foreign(root, "its name is not UTF-8, which SQLite needs", "Rename it, or use another.") from problem
     if state.is_symlink():
         raise _foreign(state, "the state directory is a symbolic link", "Remove the link, or work where it points to.")
     for directory in (root, state):
-        found = directory.stat()
+        try:
+            found = directory.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return  # not made yet
         if found.st_uid != os.getuid():
             raise _foreign(
                 directory,

@@ -183,6 +183,7 @@ def test_a_half_saved_file_leaves_nothing_final(workspace, actor):
 def test_a_missing_an_oversize_and_an_undecodable_file_stop_nothing_else(workspace, actor):
     for name in ("a", "b", "c", "d"):
         tasks.create(workspace, title=name, actor=actor)
+    collect(workspace, actor=actor, reader=settled_reader())
     (workspace.task_folder("a") / "GUIDANCE.md").unlink()
     (workspace.task_folder("b") / "GUIDANCE.md").write_bytes(b"x" * (1 << 20) + b"y")
     (workspace.task_folder("c") / "GUIDANCE.md").write_bytes(b"## \x00\x01\x02")

@@ -6,9 +6,10 @@ from datetime import timedelta
 
 import click
 
-from trainflow_tui.cli.frame import DECISION, Call, Noun, Reason, Reply, read_bytes
+from trainflow_tui.cli.frame import DECISION, Call, Noun, Reason, Reply
+from trainflow_tui.cli.given import read_bytes
 from trainflow_tui.clock import local_clock_time
-from trainflow_tui.collaboration import approvals
+from trainflow_tui.collaboration import approvals, tasks
 from trainflow_tui.collaboration.approvals import Approval, ApprovalRequest, Evidence
 from trainflow_tui.collaboration.identity import agent_behind, current_actor
 from trainflow_tui.collaboration.payload import decode_payload
@@ -76,14 +77,14 @@ def approval() -> None:
 @click.option("--evidence", multiple=True, metavar="LABEL=REF", help="Something to look at; repeatable.")
 @click.option(
     "--expires-in",
-    type=click.IntRange(1),
+    type=click.IntRange(1, 315_360_000),
     default=None,
     metavar="SECONDS",
     help="Without it the request waits without limit.",
 )
 @click.option(
     "--start-within",
-    type=click.IntRange(1),
+    type=click.IntRange(1, 315_360_000),
     default=None,
     metavar="SECONDS",
     help="An approval not used by then lapses.",
@@ -137,7 +138,10 @@ def request(
 @click.pass_obj
 def list_(call: Call, task: str | None, pending_only: bool) -> Reply:
     """List approvals."""
-    found = approvals.listed(call.open().ledger, task=task, pending_only=pending_only)
+    ledger = call.open().ledger
+    if task is not None:
+        tasks.get(ledger, task)
+    found = approvals.listed(ledger, task=task, pending_only=pending_only)
     lines = [f"{a.id:12} {a.state:18} {a.request.task:20} {a.request.title}" for a in found] or ["No approval."]
     return Reply(schema="approval-list/1", body={"approvals": found}, reasons=pending(found), lines=lines)
 

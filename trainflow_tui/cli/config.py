@@ -15,7 +15,8 @@ def config(call: Call) -> Reply:
     """Show the settings."""
     root = call.root
     _, found = settings_module.load(workspace=root, flags=call.flags)
-    files = {"user": str(settings_module.user_file()), "workspace": str(root / settings_module.FILE_NAME)}
+    user_file = settings_module.user_file()
+    files = {"user": str(user_file) if user_file else None, "workspace": str(root / settings_module.FILE_NAME)}
     lines = [f"{s.key:14} {s.value!s:10} {s.origin}" for s in found]
     lines += [f"workspace      {root}{'' if is_workspace(root) else ' (none yet)'}"]
     return Reply(schema="config/1", body={"settings": found, "workspace": str(root), "files": files}, lines=lines)

@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 
 from trainflow_tui.cli.frame import USAGE, Call, Reply, Verb, failure
+from trainflow_tui.cli.given import given_path
+from trainflow_tui.cli.streams import is_terminal
 
 
 @click.command(cls=Verb, help="Open the screen on a simulated job and agent, or play their story without one.")
@@ -16,7 +18,7 @@ from trainflow_tui.cli.frame import USAGE, Call, Reply, Verb, failure
 @click.pass_obj
 def demo(call: Call, directory: str, headless: bool) -> Reply | int:
     """Play the demo."""
-    root = Path(directory).expanduser().absolute()
+    root = given_path(directory)
     if not headless:
         return open_demo(call, root)
     from trainflow_tui.demo.story import set_up
@@ -35,7 +37,7 @@ def demo(call: Call, directory: str, headless: bool) -> Reply | int:
 
 def open_demo(call: Call, root: Path) -> Reply | int:
     """Set the demo up where it is not yet, start its children, open the screen, end them."""
-    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):  # Textual draws on standard error
+    if not is_terminal(sys.stdin, sys.stdout, sys.stderr):  # Textual draws on standard error
         return failure(
             "no-terminal",
             "The demo's screen needs a terminal.",

@@ -11,6 +11,7 @@ import click
 
 import trainflow_tui
 from trainflow_tui.cli.frame import ATTENTION, Call, Reason, Reply, Verb
+from trainflow_tui.cli.streams import is_terminal
 from trainflow_tui.files import filesystem_kind
 from trainflow_tui.ledger.schema import SCHEMA_VERSION
 from trainflow_tui.ledger.sqlite_version import SQLITE_VERSION, is_safe
@@ -49,7 +50,7 @@ def doctor(call: Call) -> Reply:
             "filesystem": found.name,
             "local": found.local,
         },
-        "terminal": {"stdin": sys.stdin.isatty(), "stdout": sys.stdout.isatty()},
+        "terminal": {"stdin": is_terminal(sys.stdin), "stdout": is_terminal(sys.stdout)},
     }
     lines = [f"{name}: {value}" for name, value in body.items()]
     if platform.system() == "Windows":

@@ -13,6 +13,7 @@ from typing import Any, Final
 import click
 import msgspec
 
+from trainflow_tui.cli.streams import emit, is_terminal
 from trainflow_tui.errors import TrainflowError
 from trainflow_tui.workspace import Workspace, locate
 
@@ -66,7 +67,7 @@ class Call:
     @property
     def wants_json(self) -> bool:
         """As asked for, else whether standard output is no terminal."""
-        return (not sys.stdout.isatty()) if self.json is None else self.json
+        return (not is_terminal(sys.stdout)) if self.json is None else self.json
 
     @property
     def root(self) -> Path:
@@ -92,6 +93,22 @@ class Call:
         return [
             Reason("workspace-created", f"Made a workspace in {self._workspace.root}.", str(self._workspace.root), 0)
         ]
+
+    def ledger_reasons(self) -> list[Reason]:
+        """What a reader of any answer has to know about the ledger that it comes from."""
+        if self._workspace is None:
+            return []
+        ledger, reasons = self._workspace.ledger, []
+        if ledger.newer:
+            text = "The ledger was written by a newer version: it is only read, and something may be missing here."
+            reasons.append(Reason("ledger-newer", text, str(ledger.path)))
+        if ledger.loss is not None:
+            text = (
+                f"Event {ledger.loss.seq} was recorded and is not in the ledger any more: its newest part was deleted or "
+                f"cut. Put a copy back, or remove {ledger.loss.path} to go on with what is left."
+            )
+            reasons.append(Reason("events-lost", text, str(ledger.path)))
+        return reasons
 
 
 def _remember(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
@@ -183,48 +200,68 @@ def run(root: click.Command, arguments: Sequence[str]) -> int:
     """Run one call, print its answer, return the exit code."""
     call = Call()
     try:
-        reply = root.main(list(arguments), prog_name="trainflow", standalone_mode=False, obj=call)
-        if isinstance(reply, int):
-            return reply
-        if reply is None:
-            return 0
-    except click.exceptions.Abort:
-        reply = failure("interrupted", "Interrupted.", exit_code=INTERRUPTED)
-    except KeyboardInterrupt:
-        reply = failure("interrupted", "Interrupted.", exit_code=INTERRUPTED)
-    except click.UsageError as problem:
-        where = problem.ctx.command_path if problem.ctx else "trainflow"
-        reply = failure(
-            "usage", problem.format_message(), subject=where, next_step=f"`{where} --help` shows how.", exit_code=USAGE
-        )
-    except click.ClickException as problem:
-        reply = failure("usage", problem.format_message(), exit_code=USAGE)
-    except TrainflowError as problem:
-        reply = failure(
-            problem.code,
-            problem.message,
-            subject=problem.subject,
-            next_step=problem.next_step,
-            exit_code=problem.exit_code,
-        )
-    except BrokenPipeError:
-        return 0
-    except Exception as problem:
-        import logging
-
-        logger = logging.getLogger("trainflow_tui")
-        kept = bool(logger.handlers)
-        logger.getChild("cli").exception("unexpected failure")  # without a workspace's log it goes to standard error
-        step = "`trainflow logs` holds the details." if kept else "The details stand above."
-        reply = failure("internal", f"{type(problem).__name__}: {problem}"[:500], next_step=step, exit_code=INTERNAL)
+        reply = _answer(root, arguments, call)
+        if isinstance(reply, Reply):
+            reply.reasons = [*reply.reasons, *call.ledger_reasons()]
     finally:
         call.close()
+    if not isinstance(reply, Reply):
+        return reply or 0
     return print_reply(reply, as_json=call.wants_json if call.json is not None else _guess_json(arguments))
+
+
+def _answer(root: click.Command, arguments: Sequence[str], call: Call) -> Reply | int | None:
+    try:
+        answer: Reply | int | None = root.main(list(arguments), prog_name="trainflow", standalone_mode=False, obj=call)
+        return answer
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        return failure("interrupted", "Interrupted.", exit_code=INTERRUPTED)
+    except click.UsageError as problem:
+        where = problem.ctx.command_path if problem.ctx else "trainflow"
+        step = f"`{where} --help` shows how."
+        return failure("usage", problem.format_message(), subject=where, next_step=step, exit_code=USAGE)
+    except click.ClickException as problem:
+        return failure("usage", problem.format_message(), exit_code=USAGE)
+    except TrainflowError as problem:
+        return failed(problem)
+    except OSError as problem:
+        _log_handled("the system refused")
+        subject = str(problem.filename or "")
+        text = f"The system refused{f' {subject}' if subject else ''}: {problem.strerror or problem}."
+        return failure("system-refused", text, subject=subject, exit_code=ATTENTION)
+    except Exception as problem:
+        if _log_handled("unexpected failure"):
+            step = "`trainflow logs` holds the details."
+        else:
+            step = "The details stand above."
+            sys.excepthook(*sys.exc_info())
+        return failure("internal", f"{type(problem).__name__}: {problem}"[:500], next_step=step, exit_code=INTERNAL)
+
+
+def _log_handled(text: str) -> bool:
+    """Log the exception that is being handled; False where no workspace is open, and so no log."""
+    import logging
+
+    logger = logging.getLogger("trainflow_tui")
+    if logger.handlers:
+        logger.getChild("cli").exception(text)
+    return bool(logger.handlers)
 
 
 def _guess_json(arguments: Sequence[str]) -> bool:
     # A usage error may come before the parser has reached --json.
-    return "--json" in arguments or ("--no-json" not in arguments and not sys.stdout.isatty())
+    return "--json" in arguments or ("--no-json" not in arguments and not is_terminal(sys.stdout))
+
+
+def failed(problem: TrainflowError) -> Reply:
+    """The answer of a call that a rule, a file or another process stopped."""
+    return failure(
+        problem.code,
+        problem.message,
+        subject=problem.subject,
+        next_step=problem.next_step,
+        exit_code=problem.exit_code,
+    )
 
 
 def failure(code: str, text: str, *, subject: str = "", next_step: str = "", exit_code: int) -> Reply:
@@ -235,21 +272,22 @@ def failure(code: str, text: str, *, subject: str = "", next_step: str = "", exi
 
 
 def print_reply(reply: Reply, *, as_json: bool) -> int:
-    """Write the answer: one JSON object on standard output, or lines, with the reasons on standard error."""
+    """Write the answer: one JSON object on standard output, or lines, with the reasons on standard error.
+
+    Returns the exit code; 20 where the answer could not be written and nothing worse happened.
+    """
     code = reply.exit_code
     if as_json:
         reasons = [{"code": r.code, "text": r.text, "subject": r.subject} for r in reply.reasons]
-        document = {"schema": reply.schema, "status": STATUS[code], "reasons": reasons} | reply.body
-        sys.stdout.write(json.dumps(finite(msgspec.to_builtins(document)), ensure_ascii=True, allow_nan=False) + "\n")
+        envelope = {"schema": reply.schema, "status": STATUS[code], "reasons": reasons}
+        document = finite(msgspec.to_builtins(envelope | reply.body | envelope))
+        delivered = emit(json.dumps(document, ensure_ascii=True, allow_nan=False) + "\n", "")
     else:
         from trainflow_tui.text import display  # its tables cost 6 ms, which a program's call need not pay
 
-        for line in reply.lines:
-            sys.stdout.write(f"{display(line)}\n")
-        for reason in reply.reasons:
-            sys.stderr.write(f"{display(reason.text)}\n")
-    sys.stdout.flush()
-    return code
+        lines = "".join(f"{display(line)}\n" for line in reply.lines)
+        delivered = emit(lines, "".join(f"{display(reason.text)}\n" for reason in reply.reasons))
+    return code if delivered else min(code, ATTENTION, key=_PRECEDENCE.index)
 
 
 def finite(value: Any) -> Any:
@@ -261,38 +299,3 @@ def finite(value: Any) -> Any:
     if isinstance(value, list):
         return [finite(item) for item in value]
     return value
-
-
-def read_text(text: str | None, file: str | None, *, what: str) -> str:
-    """The words of a call: given directly, or in a file, or `-` for standard input.
-
-    Raises:
-        click.UsageError: neither or both are given, or the file is not readable as UTF-8.
-    """
-    if (text is None) == (file is None):
-        raise click.UsageError(f"Give {what} with --text, or with --file ('-' reads standard input).")
-    if text is not None:
-        return text
-    try:
-        return read_bytes(str(file)).decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        raise click.UsageError(f"{file} is not UTF-8: {problem.reason} at byte {problem.start}.") from problem
-
-
-def read_bytes(file: str, *, limit: int = 1_048_576) -> bytes:
-    """The bytes of a file, or of standard input for `-`, up to a limit.
-
-    Raises:
-        click.UsageError: the file is not readable or larger than the limit.
-    """
-    try:
-        if file == "-":
-            content = sys.stdin.buffer.read(limit + 1)
-        else:
-            with open(file, "rb") as stream:
-                content = stream.read(limit + 1)
-    except OSError as problem:
-        raise click.UsageError(f"{file} cannot be read: {problem.strerror}.") from problem
-    if len(content) > limit:
-        raise click.UsageError(f"{file} is larger than {limit} bytes.")
-    return content

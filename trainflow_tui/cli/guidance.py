@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from trainflow_tui.cli.frame import Call, Noun, Reply, read_text
+from trainflow_tui.cli.frame import Call, Noun, Reply
+from trainflow_tui.cli.given import read_text
 from trainflow_tui.collaboration import guidance as rules
 from trainflow_tui.collaboration import tasks
 from trainflow_tui.collaboration.identity import agent_behind, current_actor

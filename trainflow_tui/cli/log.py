@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from trainflow_tui.cli.frame import ATTENTION, Call, Noun, Reason, Reply
+from trainflow_tui.cli.given import given_path
 from trainflow_tui.collaboration.identity import current_actor
 from trainflow_tui.monitoring import follow, status
 
@@ -25,7 +24,7 @@ def read(call: Call, file: str, adapter: str | None) -> Reply:
     from trainflow_tui.monitoring.logs.read import read_log
     from trainflow_tui.monitoring.logs.records import log_read_json
 
-    document = log_read_json(read_log(Path(file).expanduser(), adapter=adapter))
+    document = log_read_json(read_log(given_path(file), adapter=adapter))
     reasons = []
     if document["rejected"]:
         count = len(document["rejected"])  # type: ignore[arg-type]
@@ -48,9 +47,7 @@ def read(call: Call, file: str, adapter: str | None) -> Reply:
 def add(call: Call, file: str, task: str, id_: str | None) -> Reply:
     """Add a log."""
     workspace = call.open(create=True)
-    run, new = follow.add_run(
-        workspace, Path(file).expanduser().absolute(), task=task, id=id_, actor=current_actor("cli")
-    )
+    run, new = follow.add_run(workspace, given_path(file), task=task, id=id_, actor=current_actor("cli"))
     followed = follow.Follower().follow(workspace, run)
     found = next(r for r in status.runs(workspace.ledger) if r.id == run)
     reasons = call.created_reason() + [Reason("log", text, subject, ATTENTION) for subject, text in followed.troubles]

@@ -6,6 +6,7 @@ import click
 
 from trainflow_tui import log
 from trainflow_tui.cli.frame import Call, Reply, Verb
+from trainflow_tui.workspace import log_directory
 
 
 @click.command(cls=Verb, help="The program's own log, newest last.")
@@ -19,7 +20,8 @@ from trainflow_tui.cli.frame import Call, Reply, Verb
 @click.pass_obj
 def logs(call: Call, limit: int, level: str | None) -> Reply:
     """Show the log."""
-    entries = log.read(call.open().logs, limit=limit)
+    # Without opening the workspace: why that fails may stand here.
+    entries = log.read(log_directory(call.root), limit=limit)
     kept = [e for e in entries if level is None or e.get("level") == level]
     lines = [
         f"{e.get('at', '')}  {e.get('level', ''):8} {e.get('part', '')}: {e.get('text', '')} {e.get('error', '')}"

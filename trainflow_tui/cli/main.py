@@ -10,6 +10,7 @@ import click
 
 import trainflow_tui
 from trainflow_tui.cli.frame import Call, LazyNouns, Reply, run
+from trainflow_tui.cli.streams import hold_descriptors
 
 NOUNS: Final = {
     "task": ("trainflow_tui.cli.task:task", "Create and list tasks, move them through their stages."),
@@ -61,4 +62,5 @@ def root(context: click.Context, once: bool, theme: str | None) -> Reply | int |
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one call and end the process with its exit code."""
+    hold_descriptors()
     sys.exit(run(root, sys.argv[1:] if arguments is None else arguments))

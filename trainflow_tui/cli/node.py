@@ -8,7 +8,8 @@ from typing import Any
 import click
 import msgspec
 
-from trainflow_tui.cli.frame import ATTENTION, Call, Noun, Reason, Reply, read_bytes
+from trainflow_tui.cli.frame import ATTENTION, Call, Noun, Reason, Reply
+from trainflow_tui.cli.given import read_bytes
 from trainflow_tui.collaboration.identity import current_actor
 from trainflow_tui.monitoring import status
 

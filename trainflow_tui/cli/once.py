@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trainflow_tui.cli import page
 from trainflow_tui.cli.approval import pending
-from trainflow_tui.cli.frame import ATTENTION, NEW_INPUT, Call, Reason, Reply
+from trainflow_tui.cli.frame import NEW_INPUT, Call, Reason, Reply
 from trainflow_tui.cli.question import waiting
 from trainflow_tui.collaboration import approvals, questions
 from trainflow_tui.collaboration.identity import current_actor
@@ -19,11 +19,12 @@ def once(call: Call) -> Reply:
     if done.scan.new or done.scan.revised:
         text = f"Collected {done.scan.new} new and {done.scan.revised} revised items."
         reasons.append(Reason("new-input", text, "", NEW_INPUT))
-    reasons += [Reason(t.code, t.text, t.subject, ATTENTION) for t in done.troubles]
+    reasons += [Reason(t.code, t.text, t.subject, t.exit) for t in done.troubles]
     reasons += [
         Reason("editing", f"{name} is being edited and is collected when it has settled.", name, 0)
         for name in done.scan.editing
     ]
+    reasons += [Reason("hint", text, "", 0) for text in done.scan.hints]
     reasons += [Reason("hint", text, "", 0) for text in done.scan.hints]
     reasons += pending(approvals.listed(workspace.ledger, pending_only=True))
     reasons += waiting(questions.blocking_open(workspace.ledger))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from trainflow_tui.cli.frame import DECISION, Call, Noun, Reason, Reply, read_text
-from trainflow_tui.collaboration import questions
+from trainflow_tui.cli.frame import DECISION, Call, Noun, Reason, Reply
+from trainflow_tui.cli.given import read_text
+from trainflow_tui.collaboration import questions, tasks
 from trainflow_tui.collaboration.identity import agent_behind, current_actor
 from trainflow_tui.collaboration.questions import Question
 
@@ -72,7 +73,10 @@ def answer(call: Call, id_: str, text: str | None, file: str | None, task: str |
 @click.pass_obj
 def list_(call: Call, task: str | None, open_only: bool) -> Reply:
     """List questions."""
-    found = questions.listed(call.open().ledger, task=task, open_only=open_only)
+    ledger = call.open().ledger
+    if task is not None:
+        tasks.get(ledger, task)
+    found = questions.listed(ledger, task=task, open_only=open_only)
     lines = [
         f"{'!' if q.blocking and q.state == 'open' else ' '} {q.id:12} {q.direction:9} {q.state:9} {q.title}"
         for q in found

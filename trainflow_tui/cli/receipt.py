@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from trainflow_tui.cli.frame import Call, Noun, Reply
-from trainflow_tui.collaboration import guidance
+from trainflow_tui.cli.frame import ATTENTION, Call, Noun, Reason, Reply
+from trainflow_tui.collaboration import guidance, tasks
 from trainflow_tui.collaboration.identity import agent_behind, current_actor
 
 STATES = ("seen", "applied", "declined", "deferred", "accepted")
@@ -40,8 +40,14 @@ def add(call: Call, task: str, item: str, state: str, note: str, version: int | 
     )
     from trainflow_tui.collaboration.generated_files import render_task
 
-    render_task(workspace, task)
-    return Reply(schema="receipt-add/1", body={"item": updated}, lines=[f"{item} is {updated.state}."])
+    reasons = []
+    try:
+        render_task(workspace, task)
+    except OSError as problem:
+        # The receipt is recorded all the same; saying that the call failed would let it be given twice.
+        reasons.append(Reason("render-failed", f"RECEIPTS.md is not up to date: {problem}.", task, ATTENTION))
+    lines = [f"{item} is {updated.state}."]
+    return Reply(schema="receipt-add/1", body={"item": updated}, reasons=reasons, lines=lines)
 
 
 @receipt.command("list", help="All receipts of a task.")
@@ -49,6 +55,8 @@ def add(call: Call, task: str, item: str, state: str, note: str, version: int | 
 @click.pass_obj
 def list_(call: Call, task: str) -> Reply:
     """List receipts."""
-    found = [r for item in guidance.listed(call.open().ledger, task=task) for r in item.receipts]
+    ledger = call.open().ledger
+    tasks.get(ledger, task)
+    found = [r for item in guidance.listed(ledger, task=task) for r in item.receipts]
     lines = [f"{r.at[:19]}  {r.item:12} v{r.version}  {r.state:9} {r.note}" for r in found] or ["No receipt yet."]
     return Reply(schema="receipt-list/1", body={"receipts": found}, lines=lines)

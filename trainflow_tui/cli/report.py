@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from trainflow_tui.cli.frame import Call, Noun, Reply, read_bytes
+from trainflow_tui.cli.frame import Call, Noun, Reply
+from trainflow_tui.cli.given import read_bytes
 from trainflow_tui.collaboration import reports, tasks
 from trainflow_tui.collaboration.identity import current_actor
 

@@ -7,6 +7,7 @@ import sys
 import click
 
 from trainflow_tui.cli.frame import USAGE, Call, Reply, failure
+from trainflow_tui.cli.streams import is_terminal, let_go_of_streams
 from trainflow_tui.workspace import is_workspace
 
 
@@ -19,7 +20,7 @@ def open_screen(call: Call) -> Reply | int:
             next_step="`trainflow --once --json` does.",
             exit_code=USAGE,
         )
-    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):  # Textual draws on standard error
+    if not is_terminal(sys.stdin, sys.stdout, sys.stderr):  # Textual draws on standard error
         return failure(
             "no-terminal",
             "The screen needs a terminal.",
@@ -38,7 +39,10 @@ def open_screen(call: Call) -> Reply | int:
 
     app = TrainflowApp(desk, theme=workspace.settings.theme, readonly=workspace.settings.readonly)
     code = app.run()
-    return app.return_code or code or 0
+    code = app.return_code or code or 0
+    if code > 128:
+        let_go_of_streams()  # the terminal may be gone; Python would make 120 of the exit code for what it cannot flush
+    return code
 
 
 def _first_steps(call: Call) -> Reply | int | None:

@@ -12,8 +12,11 @@ from typing import Any
 import click
 import msgspec
 
-from trainflow_tui.cli.frame import ATTENTION, Call, Noun, Reason, Reply
+from trainflow_tui.cli.frame import ATTENTION, INTERRUPTED, Call, Noun, Reason, Reply
+from trainflow_tui.cli.given import given_path
+from trainflow_tui.cli.streams import emit, is_terminal
 from trainflow_tui.collaboration.identity import current_actor
+from trainflow_tui.errors import TrainflowError
 from trainflow_tui.monitoring import status, traces
 
 
@@ -47,32 +50,36 @@ def add(call: Call, files: tuple[str, ...], task: str, progress: str | None) -> 
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
     signal.signal(signal.SIGINT, lambda number, _: stopping.append(number))
-    rows, reasons, lines = [], call.created_reason(), []
+    rows: list[dict[str, Any]] = []
+    reasons, lines, problems = call.created_reason(), [], []
     for name in files:
-        row, new = traces.add_trace(
-            workspace,
-            Path(name).absolute(),
-            task=task,
-            actor=current_actor("cli"),
-            on_progress=_progress(name, progress),
-            cancelled=lambda: bool(stopping),
-        )
+        path = given_path(name)
+        show, stop = _progress(name, progress), lambda: bool(stopping)
+        try:
+            row, new = traces.add_trace(
+                workspace, path, task=task, actor=current_actor("cli"), on_progress=show, cancelled=stop
+            )
+        except TrainflowError as problem:
+            problems.append(problem)
+            reasons.append(Reason(problem.code, f"{name}: {problem}", name, problem.exit_code))
+            if problem.exit_code == INTERRUPTED:
+                break
+            continue
         rows.append({"id": row.id, "file": row.path, "new": new, "summary": row.summary})
-        reasons += quality_reasons(Path(name).name, row.summary["quality"])
-        lines.append(f"{row.id}  {Path(name).name}{'' if new else '  (already here)'}")
+        reasons += quality_reasons(path.name, row.summary["quality"])
+        lines.append(f"{row.id}  {path.name}{'' if new else '  (already here)'}")
+    if problems and not rows:
+        raise problems[0]
     return Reply(schema="trace-add/1", body={"traces": rows}, reasons=reasons, lines=lines)
 
 
 def _progress(name: str, wanted: str | None) -> Callable[[int, int | None], None] | None:
-    if wanted is None and not sys.stderr.isatty():
+    if wanted is None and not is_terminal(sys.stderr):
         return None
 
     def show(done: int, total: int | None) -> None:
-        if wanted == "json":
-            sys.stderr.write(json.dumps({"file": name, "done": done, "total": total}) + "\n")
-        else:
-            sys.stderr.write(f"\r{100 * done // max(1, total or 1):3d} % ")
-        sys.stderr.flush()
+        step = json.dumps({"file": name, "done": done, "total": total}) + "\n"
+        emit("", step if wanted == "json" else f"\r{100 * done // max(1, total or 1):3d} % ")
 
     return show
 

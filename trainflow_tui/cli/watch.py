@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 
 import click
 
 from trainflow_tui.cli.frame import BUSY, Call, Reason, Reply, Verb
+from trainflow_tui.errors import UsageError
 
 
 @click.command(
@@ -41,18 +43,27 @@ def watch(call: Call, with_parent: bool, unit: bool, poll_seconds: int | None) -
     return Reply(schema="watch/1", lines=["The collector has ended."])
 
 
-def _command(call: Call) -> str:
-    return shlex.join([sys.executable, "-m", "trainflow_tui", "--workspace", str(call.root)])
+def _words(call: Call) -> list[str]:
+    root = str(call.root)
+    if not root.isprintable():
+        raise UsageError(
+            "workspace-name",
+            "A unit or a cron line cannot hold this directory's name.",
+            subject=root,
+            next_step="Rename it.",
+        )
+    return [sys.executable, "-m", "trainflow_tui", "--workspace", root]
 
 
 def _unit(call: Call) -> str:
+    command = " ".join(_quoted(word) for word in [*_words(call), "watch"])
     return "\n".join(
         [
             "# ~/.config/systemd/user/trainflow.service   then: systemctl --user enable --now trainflow",
             "[Unit]",
-            f"Description=trainflow collector of {call.root}",
+            f"Description=trainflow collector of {str(call.root).replace('%', '%%')}",
             "[Service]",
-            f"ExecStart={_command(call)} watch",
+            f"ExecStart={command}",
             "Restart=on-failure",
             "RestartSec=10",
             "[Install]",
@@ -61,5 +72,13 @@ def _unit(call: Call) -> str:
     )
 
 
+def _quoted(word: str) -> str:
+    """One word of ExecStart (systemd.service(5)): specifiers and variables are expanded inside quotes too."""
+    if re.fullmatch(r"[A-Za-z0-9_./+=:@,-]+", word):
+        return word
+    return '"' + word.translate({ord("\\"): r"\\", ord('"'): r"\"", ord("%"): "%%", ord("$"): "$$"}) + '"'
+
+
 def _cron(call: Call) -> str:
-    return f"*/5 * * * * {_command(call)} --once --json >/dev/null   # where there is no systemd"
+    command = shlex.join(_words(call)).replace("%", "\\%")  # crontab(5): a bare % ends the command
+    return f"*/5 * * * * {command} --once --json >/dev/null   # where there is no systemd"

@@ -113,12 +113,27 @@ def request(ledger: Ledger, wanted: ApprovalRequest, *, actor: Actor) -> Approva
     """
     _check_request(wanted)
     id = new_id("ap")
-    payload = msgspec.to_builtins(wanted) | {"digest": digest(wanted.payload)}
+    limits = {name: _stored_limit(name, getattr(wanted, name)) for name in ("expires_at", "start_before")}
+    payload = msgspec.to_builtins(wanted) | limits | {"digest": digest(wanted.payload)}
     with ledger.transaction() as transaction:
         if not transaction.query("SELECT 1 FROM task WHERE id = ?", (wanted.task,)):
             raise UsageError("no-task", f"There is no task {wanted.task[:120]!r}.", subject=wanted.task[:120])
         transaction.append("approval.requested", id, payload, actor=actor)
     return get(ledger, id)
+
+
+def _stored_limit(name: str, moment: datetime | None) -> str | None:
+    """A deadline in the one stored form, which sorts as text."""
+    if moment is None:
+        return None
+    if moment.tzinfo is None:
+        raise UsageError(
+            f"approval-{name.replace('_', '-')}",
+            f"{name} = {moment.isoformat()}; expected a time with its zone.",
+            subject=name,
+            next_step="Write it as 2026-01-31T12:00:00Z.",
+        )
+    return to_iso(moment)
 
 
 def _check_request(wanted: ApprovalRequest) -> None:
@@ -156,6 +171,42 @@ def decide(
         RefusedError: `human-only` (an agent decides), `already-decided` (names who, what, when), `expired`,
             `shown-differs` (what was shown is not what is recorded).
     """
+    _check_verdict(id, verdict, comment, agent)
+    found = get(ledger, id)
+    if shown_digest is not None and shown_digest != found.digest:
+        raise RefusedError(
+            "shown-differs",
+            f"What was shown for {id} is not what was requested.",
+            subject=id,
+            next_step="Open it again.",
+        )
+    payload = {
+        "verdict": verdict,
+        "state": VERDICTS[verdict],
+        "comment": comment.strip(),
+        "by": msgspec.to_builtins(by),
+        "shown_digest": shown_digest or found.digest,
+        "shown_for_ms": shown_for_ms,
+        "input": input,
+    }
+    late = False
+    with ledger.transaction() as transaction:
+        current, now = _current(transaction, id), to_iso(ledger.clock.now())
+        if _deadline_passed(current["state"], current["expires_at"], None, now):
+            late = True
+            transaction.append("approval.closed", id, {"state": "expired"}, actor=by)
+        elif VERDICTS[verdict] not in TRANSITIONS[current["state"]]:
+            raise _already(id, current)
+        else:
+            transaction.append("approval.decided", id, payload | {"at": now}, actor=by)
+    if late:
+        raise RefusedError(
+            "expired", f"{id} has expired: nobody answered in time.", subject=id, next_step="The agent may ask again."
+        )
+    return get(ledger, id)
+
+
+def _check_verdict(id: str, verdict: str, comment: str, agent: str | None) -> None:
     if verdict not in VERDICTS:
         raise UsageError(
             "verdict",
@@ -171,41 +222,6 @@ def decide(
         raise UsageError(
             "comment-missing", "Say what should change.", subject="comment", next_step="Give --comment TEXT."
         )
-    found = get(ledger, id)
-    if shown_digest is not None and shown_digest != found.digest:
-        raise RefusedError(
-            "shown-differs",
-            f"What was shown for {id} is not what was requested.",
-            subject=id,
-            next_step="Open it again.",
-        )
-    state = VERDICTS[verdict]
-    now = to_iso(ledger.clock.now())
-    payload = {
-        "verdict": verdict,
-        "state": state,
-        "comment": comment.strip(),
-        "by": msgspec.to_builtins(by),
-        "at": now,
-        "shown_digest": shown_digest or found.digest,
-        "shown_for_ms": shown_for_ms,
-        "input": input,
-    }
-    late = False
-    with ledger.transaction() as transaction:
-        current = _current(transaction, id)
-        if _deadline_passed(current["state"], current["expires_at"], None, now):
-            late = True
-            transaction.append("approval.closed", id, {"state": "expired"}, actor=by)
-        elif state not in TRANSITIONS[current["state"]]:
-            raise _already(id, current)
-        else:
-            transaction.append("approval.decided", id, payload, actor=by)
-    if late:
-        raise RefusedError(
-            "expired", f"{id} has expired: nobody answered in time.", subject=id, next_step="The agent may ask again."
-        )
-    return get(ledger, id)
 
 
 def consume(ledger: Ledger, id: str, payload: CommandPayload, *, actor: Actor) -> Approval:
@@ -249,7 +265,7 @@ def consume(ledger: Ledger, id: str, payload: CommandPayload, *, actor: Actor) -
 
 def close_overdue(ledger: Ledger, *, actor: Actor) -> int:
     """Record as events what deadlines have already decided; returns how many."""
-    now = to_iso(ledger.clock.now())
+    now, closed = to_iso(ledger.clock.now()), 0
     overdue = ledger.query(
         "SELECT id FROM approval WHERE (state = 'pending' AND expires_at <= ?) OR (state = 'approved' AND start_before <= ?)",
         (now, now),
@@ -260,9 +276,10 @@ def close_overdue(ledger: Ledger, *, actor: Actor) -> int:
         for (id,) in overdue:
             current = _current(transaction, id)
             if _deadline_passed(current["state"], current["expires_at"], current["start_before"], now):
-                closed = "expired" if current["state"] == "pending" else "lapsed"
-                transaction.append("approval.closed", id, {"state": closed}, actor=actor)
-    return len(overdue)
+                state = "expired" if current["state"] == "pending" else "lapsed"
+                transaction.append("approval.closed", id, {"state": state}, actor=actor)
+                closed += 1
+    return closed
 
 
 def get(ledger: Ledger, id: str) -> Approval:

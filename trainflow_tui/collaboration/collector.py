@@ -23,12 +23,14 @@ from trainflow_tui.collaboration.settled_read import (
     Fingerprint,
     Missing,
     NotRegular,
+    Outcome,
     Oversize,
     Settled,
     SettledReader,
     Unchanged,
     Unreadable,
 )
+from trainflow_tui.errors import BusyError, TrainflowError
 from trainflow_tui.ledger.database import Transaction
 from trainflow_tui.ledger.events import Actor, canonical
 from trainflow_tui.workspace import Workspace
@@ -85,8 +87,13 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
 def collect(workspace: Workspace, *, actor: Actor, reader: SettledReader | None = None) -> Scan:
     """Scan every human file of every task that has not ended, and the spool."""
     reader = reader or SettledReader()
-    counts = {"new": spooled.ingest(workspace), "revised": 0, "removed": 0}
     errors: list[FileError] = []
+
+    def stays(name: str, reason: str) -> None:
+        text = f"The spooled record {name} is not readable and waits: {reason}."
+        errors.append(FileError(code="record-unreadable", file=name, text=text))
+
+    counts = {"new": spooled.ingest(workspace, on_problem=stays), "revised": 0, "removed": 0}
     editing: list[str] = []
     provisional: list[str] = []
     hints = [f"The spool holds {name}, which is no record of ours." for name in spool.strangers(workspace.spool)]
@@ -94,7 +101,7 @@ def collect(workspace: Workspace, *, actor: Actor, reader: SettledReader | None 
         if task.state in tasks.TERMINAL:
             continue
         for name in HUMAN_FILES:
-            one = _collect_file(workspace, task.id, name, reader, actor)
+            one = _collect_alone(workspace, task.id, name, reader, actor)
             for key, value in one.counts.items():
                 counts[key] += value
             errors += one.errors
@@ -115,20 +122,47 @@ class _Outcome:
         self.hints: list[str] = []
 
 
-def _collect_file(workspace: Workspace, task: str, name: str, reader: SettledReader, actor: Actor) -> _Outcome:
-    outcome, known = _Outcome(), _known(workspace, task, name)
-    last, before = known.last, workspace.clock.now()
+def _collect_alone(workspace: Workspace, task: str, name: str, reader: SettledReader, actor: Actor) -> _Outcome:
+    """One file, whose trouble is not the others'."""
+    try:
+        return _collect_file(workspace, task, name, reader, actor)
+    except BusyError:
+        raise  # no fault of the file: the whole round is tried again
+    except (TrainflowError, OSError) as problem:
+        _log.warning("%s/%s is not collected", task, name, exc_info=True)
+        outcome = _Outcome()
+        code = problem.code if isinstance(problem, TrainflowError) else "not-collected"
+        outcome.errors.append(FileError(code=code, file=f"{task}/{name}", text=f"{task}/{name}: {problem}"))
+        return outcome
+
+
+def _look(workspace: Workspace, task: str, name: str, known: _Known, reader: SettledReader) -> Outcome:
+    if workspace.is_linked_away(task):
+        return NotRegular(kind="behind a link in the place of the task's folder")
+    last, path = known.last, workspace.task_folder(task) / name
     found = reader.read(
-        workspace.task_folder(task) / name,
+        path,
         previous=last.fingerprint if last else None,
         last_scan=last.scanned_at if last else None,
         scans_since_hash=last.scans_since_hash if last else 0,
         was_provisional=last.provisional if last else False,
         impatient=known.state == "editing" and _waited(workspace, known) >= PROVISIONAL_AFTER,
     )
+    if isinstance(found, Missing) and not known.state:
+        # It has never been there: whoever recorded the task was killed before it made the files.
+        tasks.make_human_files(workspace, tasks.get(workspace.ledger, task))
+        return reader.read(path)
+    return found
+
+
+def _collect_file(workspace: Workspace, task: str, name: str, reader: SettledReader, actor: Actor) -> _Outcome:
+    outcome, known = _Outcome(), _known(workspace, task, name)
+    before = workspace.clock.now()
+    found = _look(workspace, task, name, known, reader)
     match found:
         case Unchanged():
-            assert last is not None
+            assert known.last is not None
+            last = known.last
             last = msgspec.structs.replace(last, scanned_at=before, scans_since_hash=last.scans_since_hash + 1)
             state = "collected" if known.state == "editing" else known.state
             _store(workspace, task, name, msgspec.structs.replace(known, state=state, last=last))
@@ -222,9 +256,11 @@ def _record_version(
 
 def _waited(workspace: Workspace, known: _Known) -> timedelta:
     try:
-        return workspace.clock.now() - from_iso(known.detail)
+        waited = workspace.clock.now() - from_iso(known.detail)
     except ValueError:
         return timedelta(0)
+    # Since a time to come: the clock was set back. For how long is not known, and waiting for that time may take years.
+    return waited if waited >= timedelta(0) else PROVISIONAL_AFTER
 
 
 def _problem(found: Missing | Oversize | NotRegular | Unreadable) -> tuple[str, str]:
@@ -274,6 +310,8 @@ def mark_edited(workspace: Workspace) -> list[str]:
     edited = []
     for task, name in _files(workspace):
         known = _known(workspace, task, name)
+        if workspace.is_linked_away(task):
+            continue
         try:
             now = Fingerprint.of(workspace.task_folder(task) / name)
         except OSError:
@@ -301,5 +339,5 @@ def _files(workspace: Workspace) -> Iterator[tuple[str, str]]:
 
 def watched_directories(workspace: Workspace) -> tuple[Path, ...]:
     """The parent directories whose change events are worth a wake-up."""
-    folders = {workspace.task_folder(task) for task, _ in _files(workspace)}
+    folders = {workspace.task_folder(task) for task, _ in _files(workspace) if workspace.has_task_folder(task)}
     return tuple(sorted(folder for folder in (*folders, workspace.spool) if folder.is_dir()))

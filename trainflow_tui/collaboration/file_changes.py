@@ -42,7 +42,7 @@ def guidance_changes(transaction: Transaction, task: str, text: str, *, provisio
         (task,),
     )
     present = [KnownItem(id=r[0], anchor=r[1], heading=r[2], text=r[3], position=r[4]) for r in rows if not r[7]]
-    gone = {r[1]: r[0] for r in rows if r[7]} | {r[0]: r[0] for r in rows if r[7]}
+    gone = _by_text_and_id([(r[0], r[1]) for r in rows if r[7]])
     version_of = {r[0]: r[5] for r in rows}
     was_provisional = {r[0] for r in rows if r[6]}
     taken = {str(r[0]) for r in transaction.query("SELECT id FROM guidance WHERE task = ?", (task,))}
@@ -53,7 +53,8 @@ def guidance_changes(transaction: Transaction, task: str, text: str, *, provisio
     for position, match in enumerate(match_items(present, parsed.items), 1):
         item, id = match.item, match.known_id
         if id is None:
-            id = gone.get(item.explicit_id or item.anchor) or new_item_id(task, item, taken)
+            back = (i for i in gone.get(item.explicit_id or item.anchor, ()) if i not in kept)
+            id = next(back, None) or new_item_id(task, item, taken)
         taken.add(id)
         kept.add(id)
         if match.kind != "same":
@@ -74,6 +75,15 @@ def guidance_changes(transaction: Transaction, task: str, text: str, *, provisio
         payload = {"task": task, "id": "GUIDANCE.md", "positions": moved}
         changes.append(Change(kind="guidance.ordered", payload=payload))
     return Plan(changes=changes, hints=[f"line {w.line}: {w.text}" for w in parsed.warnings])
+
+
+def _by_text_and_id(removed: list[tuple[str, str]]) -> dict[str, list[str]]:
+    """The ids of removed items by what they are known again by; two of equal text come back as two."""
+    found: dict[str, list[str]] = {}
+    for id, anchor in removed:
+        found.setdefault(anchor, []).append(id)
+        found.setdefault(id, []).append(id)
+    return found
 
 
 def _guidance_payload(task: str, id: str, item: Item, position: int, version: int, provisional: bool) -> dict[str, Any]:

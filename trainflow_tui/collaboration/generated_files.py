@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from trainflow_tui.collaboration import approvals, guidance, questions
 from trainflow_tui.collaboration.guidance import GuidanceItem
 from trainflow_tui.collaboration.guidance_file import GUIDANCE_TEMPLATE
 from trainflow_tui.collaboration.questions_file import QUESTIONS_TEMPLATE
-from trainflow_tui.files import write_atomic
+from trainflow_tui.errors import DamagedError
+from trainflow_tui.files import open_regular, write_atomic
 from trainflow_tui.text import display
 
 if TYPE_CHECKING:
@@ -30,24 +32,33 @@ def templates(title: str) -> dict[str, str]:
 
 
 def render_task(workspace: Workspace, task: str) -> list[str]:
-    """Bring both generated files of a task up to date; returns the names of those that changed."""
+    """Bring both generated files of a task up to date; returns the names of those that changed.
+
+    Nothing is written where the task's folder is missing or is a link; a link or pipe in a file's place is replaced.
+
+    Raises:
+        OSError: the disk is full or refuses, or a directory has a file's name.
+    """
     from trainflow_tui.collaboration import tasks
 
     found = tasks.get(workspace.ledger, task)
-    folder = workspace.task_folder(task)
-    if not folder.is_dir():
+    if not workspace.has_task_folder(task):
         return []
-    changed = []
+    folder, changed = workspace.task_folder(task), []
     for name, text in (("BOARD.md", board(workspace, found)), ("RECEIPTS.md", receipts(workspace, found))):
         path, content = folder / name, text.encode()
-        try:
-            same = hashlib.sha256(path.read_bytes()).digest() == hashlib.sha256(content).digest()
-        except OSError:
-            same = False
-        if not same:
+        if not _holds(path, content):
             write_atomic(path, content)
             changed.append(name)
     return changed
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    try:
+        with os.fdopen(open_regular(path), "rb") as stream:
+            return stream.read(len(content) + 1) == content
+    except (OSError, DamagedError):
+        return False
 
 
 def render_all(workspace: Workspace) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from trainflow_tui.errors import RefusedError, UsageError
-from trainflow_tui.ledger.database import Ledger
+from trainflow_tui.ledger.database import Ledger, Transaction
 from trainflow_tui.ledger.events import Actor
 
 RECEIPT_TRANSITIONS: Final[dict[str, frozenset[str]]] = {
@@ -67,11 +67,12 @@ def listed(ledger: Ledger, *, task: str | None = None) -> list[GuidanceItem]:
     ):
         receipt = Receipt(**dict(zip(Receipt.__struct_fields__, row, strict=True)))
         receipts.setdefault((receipt.task, receipt.item), []).append(receipt)
+    names = GuidanceItem.__struct_fields__[:13]
     rows = ledger.query(
-        "SELECT * FROM guidance WHERE ? IS NULL OR task = ? ORDER BY task, removed_at IS NOT NULL, position, first_at",
+        f"SELECT {', '.join(names)} FROM guidance WHERE ? IS NULL OR task = ? "
+        "ORDER BY task, removed_at IS NOT NULL, position, first_at",
         (task, task),
     )
-    names = GuidanceItem.__struct_fields__[:13]
     items = []
     for row in rows:
         fields = dict(zip(names, row, strict=True))
@@ -99,41 +100,47 @@ def add_receipt(
         UsageError: no such item, a handling without its note.
         RefusedError: the step is not in the table, the version is not the newest, or an agent accepts.
     """
-    found = next((i for i in listed(ledger, task=task) if i.id == item), None)
-    if found is None:
-        raise UsageError(
-            "no-guidance",
-            f"Task {task[:80]!r} has no guidance item {item[:80]!r}.",
-            subject=item[:80],
-            next_step=f"`trainflow guidance list {task}` shows them.",
-        )
     if state in NEEDS_NOTE and not note.strip():
         raise UsageError(
             "note-missing", f"Say in a note how the item was {state}.", subject="note", next_step="Give --note TEXT."
         )
-    if version is not None and version != found.version:
-        raise RefusedError(
-            "guidance-moved",
-            f"{item} is at version {found.version}, not {version}.",
-            subject=item,
-            next_step="Read it again first.",
-        )
-    if state not in RECEIPT_TRANSITIONS[found.state]:
-        allowed = ", ".join(sorted(RECEIPT_TRANSITIONS[found.state])) or "nothing"
-        raise RefusedError(
-            "receipt-transition",
-            f"{item} is {found.state}: it cannot become {state}.",
-            subject=item,
-            next_step=f"From here: {allowed}.",
-        )
     if state == "accepted" and agent:
         raise RefusedError("human-only", f"Only a person accepts: {agent}.", subject=item)
-    payload = {"task": task, "item": item, "version": found.version, "state": state, "note": note.strip()}
     with ledger.transaction() as transaction:
-        rows = transaction.query("SELECT version FROM guidance WHERE task = ? AND id = ?", (task, item))
-        if rows[0][0] != found.version:
+        newest, current = _current(transaction, task, item)
+        if version is not None and version != newest:
             raise RefusedError(
-                "guidance-moved", f"{item} has a newer version.", subject=item, next_step="Read it again first."
+                "guidance-moved",
+                f"{item} is at version {newest}, not {version}.",
+                subject=item,
+                next_step="Read it again first.",
             )
+        if state not in RECEIPT_TRANSITIONS[current]:
+            allowed = ", ".join(sorted(RECEIPT_TRANSITIONS[current])) or "nothing"
+            raise RefusedError(
+                "receipt-transition",
+                f"{item} is {current}: it cannot become {state}.",
+                subject=item,
+                next_step=f"From here: {allowed}.",
+            )
+        payload = {"task": task, "item": item, "version": newest, "state": state, "note": note.strip()}
         transaction.append("receipt.added", f"{task}/{item}", payload, actor=actor)
     return next(i for i in listed(ledger, task=task) if i.id == item)
+
+
+def _current(transaction: Transaction, task: str, item: str) -> tuple[int, str]:
+    """The newest version of an item and what its last receipt says of that version."""
+    rows = transaction.query("SELECT version FROM guidance WHERE task = ? AND id = ?", (task, item))
+    if not rows:
+        raise UsageError(
+            "no-guidance",
+            f"Task {task[:80]!r} has no guidance item {item[:80]!r}.",
+            subject=item[:80],
+            next_step=f"`trainflow guidance list {task[:80]}` shows them.",
+        )
+    version = int(rows[0][0])
+    said = transaction.query(
+        "SELECT state FROM receipt WHERE task = ? AND item = ? AND version = ? ORDER BY seq DESC LIMIT 1",
+        (task, item, version),
+    )
+    return version, str(said[0][0]) if said else "collected"

@@ -6,18 +6,23 @@ variable and leave its server's process tree. What is recorded here makes that v
 
 from __future__ import annotations
 
-import getpass
 import os
+import pwd
+import re
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from trainflow_tui.ledger.events import Actor
 
 _ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz234567"
+_INTERPRETER: Final = re.compile(r"(?:python|pypy|node|bun|deno|bash|dash|zsh|fish|sh|ruby|perl)[0-9.]*")
+_CODE_FOLLOWS: Final = re.compile(r"-[a-z]*[ce]|--eval|--print")
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9._/+-]{1,200}")
 
 
 def new_id(prefix: str, *, length: int = 6) -> str:
@@ -34,29 +39,55 @@ def current_actor(door: str, environment: Mapping[str, str] | None = None) -> Ac
         user=_user(),
         host=socket.gethostname(),
         tty=_terminal(),
-        ssh_from=" ".join(env.get("SSH_CONNECTION", "").split()[:2]),
-        parent=_command_line(os.getppid())[:200],
-        agent=env.get("TRAINFLOW_AGENT", "")[:100],
+        ssh_from=_text(" ".join(env.get("SSH_CONNECTION", "").split()[:2]))[:100],
+        parent=program_name(_command(os.getppid())),
+        agent=_text(env.get("TRAINFLOW_AGENT", ""))[:100],
     )
 
 
+def program_name(command: Sequence[str]) -> str:
+    """A command without its arguments, which may hold passwords: the program and, of an interpreter, the script or module."""
+    program = _file_name(command[0].split()[0]) if command and command[0].strip() else ""
+    return _text(" ".join(filter(None, (program, _script(command) if _INTERPRETER.fullmatch(program) else ""))))[:200]
+
+
+def _script(command: Sequence[str]) -> str:
+    """What an interpreter runs; empty where its code stands in the command itself."""
+    for option, word in pairwise(command):
+        if _CODE_FOLLOWS.fullmatch(option):
+            return ""
+        if not word.startswith("-"):
+            return _file_name(word) if _PLAIN_NAME.fullmatch(word) else ""
+    return ""
+
+
+def _file_name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
+
+
+def _text(value: str) -> str:
+    # The environment and a command line may hold any bytes; a record holds Unicode.
+    return value.encode(errors="replace").decode()
+
+
 def agent_behind(
-    environment: Mapping[str, str] | None = None, *, ancestors: Callable[[], list[str]] | None = None
+    environment: Mapping[str, str] | None = None, *, ancestors: Callable[[], list[list[str]]] | None = None
 ) -> str | None:
     """Why this process counts as an agent's: its variable, or an agent's server among its ancestors; None for neither."""
     env = os.environ if environment is None else environment
     if env.get("TRAINFLOW_AGENT"):
         return "TRAINFLOW_AGENT is set"
-    for line in (ancestors or _ancestor_lines)():
-        words = line.split()
+    for command in (ancestors or _ancestors)():
+        words = " ".join(command).split()
         if "mcp" in words and any("trainflow" in word for word in words):
-            return f"an agent's server is an ancestor ({line[:120]})"
+            return f"an agent's server is an ancestor ({program_name(command)})"
     return None
 
 
 def _user() -> str:
+    # Not getpass: it believes LOGNAME and USER before it asks the system.
     try:
-        return getpass.getuser()
+        return _text(pwd.getpwuid(os.getuid()).pw_name)
     except (KeyError, OSError):
         return str(os.getuid())
 
@@ -71,21 +102,21 @@ def _terminal() -> str:
     return ""
 
 
-def _ancestor_lines() -> list[str]:
-    lines, pid = [], os.getppid()
+def _ancestors() -> list[list[str]]:
+    commands, pid = [], os.getppid()
     for _ in range(64):
         if pid <= 1:
             break
-        lines.append(_command_line(pid))
+        commands.append(_command(pid))
         pid = _parent(pid)
-    return lines
+    return commands
 
 
-def _command_line(pid: int) -> str:
+def _command(pid: int) -> list[str]:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        return [os.fsdecode(word) for word in Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")]
     except OSError:
-        return _ps(pid, "command=")
+        return _ps(pid, "command=").split()
 
 
 def _parent(pid: int) -> int:

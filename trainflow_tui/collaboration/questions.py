@@ -44,6 +44,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """Taken while the file was still being edited."""
 
 
+_COLUMNS: Final = ", ".join(Question.__struct_fields__)
+
+
 def ask(
     ledger: Ledger, *, task: str, title: str, body: str, blocking: bool, actor: Actor, direction: str = "to-human"
 ) -> Question:
@@ -79,7 +82,7 @@ def answer(ledger: Ledger, id: str, text: str, *, actor: Actor, agent: str | Non
         RefusedError: it is not open, or an agent answers what was asked of the human.
     """
     text = text.strip()
-    if not text or len(text.encode()) > MAX_ANSWER_BYTES:
+    if not text or len(text.encode(errors="surrogatepass")) > MAX_ANSWER_BYTES:
         raise UsageError("answer-size", "An answer has 1 byte to 128 KiB.", subject="text")
     question = get(ledger, id, task=task)
     if question.direction == "to-human" and agent:
@@ -114,7 +117,7 @@ def get(ledger: Ledger, id: str, *, task: str | None = None) -> Question:
     Raises:
         UsageError: none or several match.
     """
-    rows = ledger.query("SELECT * FROM question WHERE id = ? AND (? IS NULL OR task = ?)", (id, task, task))
+    rows = ledger.query(f"SELECT {_COLUMNS} FROM question WHERE id = ? AND (? IS NULL OR task = ?)", (id, task, task))
     if len(rows) == 1:
         return _question(rows[0])
     if rows:
@@ -135,7 +138,7 @@ def get(ledger: Ledger, id: str, *, task: str | None = None) -> Question:
 def listed(ledger: Ledger, *, task: str | None = None, open_only: bool = False) -> list[Question]:
     """Questions, the open and blocking ones first, then by age."""
     rows = ledger.query(
-        "SELECT * FROM question WHERE (? IS NULL OR task = ?) AND (NOT ? OR state = 'open') "
+        f"SELECT {_COLUMNS} FROM question WHERE (? IS NULL OR task = ?) AND (NOT ? OR state = 'open') "
         "ORDER BY state != 'open', NOT blocking, asked_at, position",
         (task, task, open_only),
     )
@@ -145,7 +148,7 @@ def listed(ledger: Ledger, *, task: str | None = None, open_only: bool = False) 
 def blocking_open(ledger: Ledger) -> list[Question]:
     """What stops an agent until a person answers."""
     rows = ledger.query(
-        "SELECT * FROM question WHERE state = 'open' AND blocking AND direction = 'to-human' ORDER BY asked_at"
+        f"SELECT {_COLUMNS} FROM question WHERE state = 'open' AND blocking AND direction = 'to-human' ORDER BY asked_at"
     )
     return [_question(row) for row in rows]
 

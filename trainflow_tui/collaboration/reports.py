@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Final
 
@@ -13,6 +14,8 @@ from trainflow_tui.ledger.database import Ledger
 from trainflow_tui.ledger.events import Actor
 
 STATUSES: Final = ("pass", "fail", "incomplete", "complete")
+_NOTHING: Final = hashlib.sha256(b"").hexdigest()
+"""The hash of an empty file, which is evidence of nothing."""
 _KIND: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
 
 
@@ -28,6 +31,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     evidence: list[str]
     at: str
     by: str
+
+
+_COLUMNS: Final = ", ".join(Report.__struct_fields__)
 
 
 def add(
@@ -60,14 +66,16 @@ def add(
             subject="status",
             next_step=f"One of {', '.join(STATUSES)}.",
         )
+    if executed is not None and executed < 0:
+        raise UsageError("report-executed", f"A number of checks is not {executed}.", subject="executed")
     if len(summary) > 1000:
         raise UsageError(
             "report-summary", f"A summary has at most 1000 characters, this one {len(summary)}.", subject="summary"
         )
-    if status in ("pass", "complete") and not evidence:
+    if status in ("pass", "complete") and not set(evidence) - {_NOTHING}:
         raise UsageError(
             "report-evidence",
-            f"A report that says {status} needs evidence.",
+            f"A report that says {status} needs evidence, and an empty file is none.",
             subject="evidence",
             next_step="Name files with --evidence.",
         )
@@ -98,14 +106,14 @@ def of_task(ledger: Ledger, task: str) -> list[Report]:
     """All reports of a task, newest first."""
     return [
         _report(row)
-        for row in ledger.query("SELECT * FROM report WHERE task = ? ORDER BY at DESC, rowid DESC", (task,))
+        for row in ledger.query(f"SELECT {_COLUMNS} FROM report WHERE task = ? ORDER BY rowid DESC", (task,))
     ]
 
 
 def latest(ledger: Ledger, task: str, kind: str) -> Report | None:
-    """The current report of a kind: the last one recorded."""
+    """The current report of a kind: the last one recorded, whatever the clocks said."""
     rows = ledger.query(
-        "SELECT * FROM report WHERE task = ? AND kind = ? ORDER BY at DESC, rowid DESC LIMIT 1", (task, kind)
+        f"SELECT {_COLUMNS} FROM report WHERE task = ? AND kind = ? ORDER BY rowid DESC LIMIT 1", (task, kind)
     )
     return _report(rows[0]) if rows else None
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
 from trainflow_tui.clock import to_iso
 from trainflow_tui.collaboration import spool
+from trainflow_tui.errors import UsageError
 from trainflow_tui.ledger.events import Actor
 from trainflow_tui.workspace import Workspace
 
@@ -29,17 +31,27 @@ class SpooledGuidance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_guidance(workspace: Workspace, *, task: str, text: str, actor: Actor) -> str:
-    """Write the record durably; returns the item's id. Nothing is lost from here on."""
+    """Write the record durably; returns the item's id. Nothing is lost from here on.
+
+    Raises:
+        UsageError: the text is no Unicode or too long.
+        OSError: it is not durable; nothing is left behind.
+    """
     id = "g:" + "".join(secrets.choice(_ALPHABET) for _ in range(8))
     record = SpooledGuidance(id=id, task=task, text=text, actor=actor, at=to_iso(workspace.clock.now()))
-    spool.write_record(workspace.spool, msgspec.json.encode(record))
+    try:
+        content = msgspec.json.encode(record)
+    except UnicodeEncodeError as problem:
+        raise UsageError("text-not-unicode", "The text holds bytes that are not UTF-8.", subject="text") from problem
+    spool.write_record(workspace.spool, content)
     return id
 
 
-def ingest(workspace: Workspace) -> int:
+def ingest(workspace: Workspace, *, on_problem: Callable[[str, str], None] | None = None) -> int:
     """Take every waiting record in, in the order of their names; returns how many were new.
 
-    A record is removed only after its event is durable; one that was taken already is removed and counts as nothing.
+    A record is removed only after its event is durable; one that was taken already is removed and counts as nothing. One
+    that cannot be read stays, is told to `on_problem` by its name with the reason, and stops no other.
     """
     taken = 0
     for path in spool.pending(workspace.spool):
@@ -47,8 +59,10 @@ def ingest(workspace: Workspace) -> int:
             record = msgspec.json.decode(path.read_bytes(), type=SpooledGuidance)
         except FileNotFoundError:
             continue  # another process was faster
-        except (msgspec.ValidationError, msgspec.DecodeError) as problem:
-            _log.error("%s is no guidance record and stays: %s", path.name, problem)
+        except (msgspec.ValidationError, msgspec.DecodeError, OSError) as problem:
+            _log.error("%s is not read as a guidance record and stays: %s", path.name, problem)
+            if on_problem is not None:
+                on_problem(path.name, str(problem))
             continue
         taken += _take(workspace, record)
         spool.archive(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -78,6 +79,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     latest_at: str
 
 
+_COLUMNS: Final = ", ".join(Task.__struct_fields__)
+
+
 def create(
     workspace: Workspace, *, title: str, actor: Actor, id: str | None = None, objective: str = "", mode: str = "full"
 ) -> Task:
@@ -85,11 +89,12 @@ def create(
 
     Raises:
         UsageError: the title is empty, the id or mode is not well formed, or a task of this id exists.
+        RefusedError: the task's folder is a link or no directory.
     """
     title = title.strip()
     if not title or len(title) > 200 or "\n" in title:
         raise UsageError("task-title", "A title is one line of 1 to 200 characters.", subject="title")
-    chosen = id or _slug(title)
+    chosen = _slug(title) if id is None else id
     if not ID_PATTERN.fullmatch(chosen):
         raise UsageError(
             "task-id",
@@ -108,6 +113,7 @@ def create(
             raise UsageError(
                 "task-exists", f"There is a task {chosen} already.", subject=chosen, next_step="Give another with --id."
             )
+        _make_folder(workspace, chosen)  # refused before anything is recorded where the place is a link
         transaction.append("task.created", chosen, payload, actor=actor)
     make_human_files(workspace, get(workspace.ledger, chosen))
     return get(workspace.ledger, chosen)
@@ -118,11 +124,16 @@ def make_human_files(workspace: Workspace, task: Task) -> None:
     # Reading tasks, which every screen and verb does, needs no file grammar.
     from trainflow_tui.collaboration import generated_files
 
-    folder = workspace.task_folder(task.id)
-    ensure_private_directory(folder.parent)
-    ensure_private_directory(folder)
+    folder = _make_folder(workspace, task.id)
     for name, text in generated_files.templates(task.title).items():
         create_exclusive(folder / name, text.encode())
+
+
+def _make_folder(workspace: Workspace, id: str) -> Path:
+    folder = workspace.task_folder(id)
+    ensure_private_directory(folder.parent)
+    ensure_private_directory(folder)
+    return folder
 
 
 def _slug(title: str) -> str:
@@ -137,7 +148,7 @@ def get(ledger: Ledger, id: str) -> Task:
     Raises:
         UsageError: there is none of this id; names those there are.
     """
-    rows = ledger.query("SELECT * FROM task WHERE id = ?", (id,))
+    rows = ledger.query(f"SELECT {_COLUMNS} FROM task WHERE id = ?", (id,))
     if not rows:
         known = [str(row[0]) for row in ledger.query("SELECT id FROM task ORDER BY created_at DESC LIMIT 8")]
         raise UsageError(
@@ -151,7 +162,7 @@ def get(ledger: Ledger, id: str) -> Task:
 
 def all_tasks(ledger: Ledger) -> list[Task]:
     """Every task, oldest first."""
-    rows = ledger.query("SELECT * FROM task ORDER BY created_at, id")
+    rows = ledger.query(f"SELECT {_COLUMNS} FROM task ORDER BY created_at, id")
     return [Task(**dict(zip(Task.__struct_fields__, row, strict=True))) for row in rows]
 
 
@@ -162,32 +173,34 @@ def move(ledger: Ledger, id: str, to: str, *, actor: Actor, reason: str = "") ->
         RefusedError: the step is not in the table, or a report that its gate needs is missing; names it.
         UsageError: a stop without a reason.
     """
-    task = get(ledger, id)
+    with ledger.transaction() as transaction:
+        # All that the step rests on is read inside: nobody moves the task or adds a failing report in between.
+        task = get(ledger, id)
+        payload = _step(ledger, task, to, reason.strip())
+        transaction.append("task.moved", id, payload, actor=actor)
+    return get(ledger, id)
+
+
+def _step(ledger: Ledger, task: Task, to: str, reason: str) -> dict[str, str | None]:
     allowed = TRANSITIONS[task.state]
     if to not in allowed and not (to == task.resume_state and "resume" in allowed):
         names = ", ".join(sorted(allowed)) or "nothing"
         raise RefusedError(
             "task-transition",
-            f"{id} is {task.state}: it cannot become {to}.",
-            subject=id,
+            f"{task.id} is {task.state}: it cannot become {to[:80]}.",
+            subject=task.id,
             next_step=f"From here: {names}.",
         )
-    if to in _ANY_STOP and not reason.strip():
-        raise UsageError("reason-missing", f"Give the reason why {id} becomes {to}.", subject="reason")
-    payload = {"from": task.state, "to": to, "reason": reason.strip(), "resume_state": None}
+    if to in _ANY_STOP and not reason:
+        raise UsageError("reason-missing", f"Give the reason why {task.id} becomes {to}.", subject="reason")
+    payload = {"from": task.state, "to": to, "reason": reason, "resume_state": None}
     if to in STOPPED:
-        payload["resume_state"] = task.state if task.state not in STOPPED else task.resume_state
-    if task.state in STOPPED and to not in _ANY_STOP:
+        payload["resume_state"] = task.state
+    elif task.state in STOPPED and to not in _ANY_STOP:
         payload["to"] = task.resume_state or "prepared"
     elif to not in _ANY_STOP:
         _check_gate(ledger, task, to)
-    with ledger.transaction() as transaction:
-        if transaction.query("SELECT state FROM task WHERE id = ?", (id,))[0][0] != task.state:
-            raise RefusedError(
-                "task-moved", f"{id} was moved by somebody else meanwhile.", subject=id, next_step="Look again."
-            )
-        transaction.append("task.moved", id, payload, actor=actor)
-    return get(ledger, id)
+    return payload
 
 
 def _check_gate(ledger: Ledger, task: Task, to: str) -> None:

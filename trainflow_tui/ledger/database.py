@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-import msgspec
 
 from trainflow_tui.clock import Clock, to_iso
-from trainflow_tui.errors import BusyError, DamagedError, RefusedError
-from trainflow_tui.ledger import schema
+from trainflow_tui.errors import DamagedError, RefusedError
+from trainflow_tui.ledger import schema, witness
 from trainflow_tui.ledger.events import Actor, Event, canonical, decode_payload, event_hash, event_key
+from trainflow_tui.ledger.failures import translated, unavailable
 from trainflow_tui.ledger.projections import apply
+from trainflow_tui.ledger.verification import EVENT_COLUMNS, Verification, event_of, replay, tables_match, walk
+from trainflow_tui.ledger.witness import Loss
 
 BUSY_TIMEOUT_S = 10.0
 
@@ -89,24 +91,18 @@ class Transaction:
         )
 
 
-class Verification(msgspec.Struct, frozen=True, kw_only=True):
-    """What a walk over the whole chain found. `first_bad_seq` is None when every link holds."""
-
-    events: int
-    first_bad_seq: int | None
-    problem: str
-    integrity: str
-    projections_match: bool
-
-
 class Ledger:
     """One open ledger. Safe for many processes; one object belongs to one thread."""
 
-    def __init__(self, connection: apsw.Connection, path: Path, clock: Clock, *, readonly: bool) -> None:
+    def __init__(self, connection: apsw.Connection, path: Path, clock: Clock, *, readonly: bool, newer: bool) -> None:
         self._connection = connection
         self.path = path
         self.clock = clock
         self.readonly = readonly
+        self.newer = newer
+        """The file is of a schema that this program does not know: open read-only, and what is shown may be incomplete."""
+        self.loss: Loss | None = None
+        """Events that were recorded once and are not in the file any more."""
 
     @classmethod
     def open(cls, path: Path, *, clock: Clock, local_filesystem: bool = True, readonly: bool = False) -> Ledger:
@@ -116,44 +112,30 @@ class Ledger:
         needs memory shared by all writers.
 
         Raises:
-            DamagedError: the file is not a ledger.
+            DamagedError: the file is not a ledger, or the system refuses it.
             BusyError: another process held the file for longer than 10 s.
         """
-        flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        try:
-            if not readonly:
-                os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
-            connection = apsw.Connection(str(path), flags=flags)
-            connection.set_busy_timeout(int(BUSY_TIMEOUT_S * 1000))
-            connection.execute("PRAGMA mmap_size = 0; PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF")
-            version = _schema_version(connection)
-            if version == 0 and connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall():
-                raise DamagedError(
-                    "not-a-ledger",
-                    f"{path} is a database of another program.",
-                    subject=str(path),
-                    next_step="Name another directory; this file is left as it is.",
-                )
-            if not readonly and version < schema.SCHEMA_VERSION:
-                _retry(lambda: connection.execute(f"PRAGMA journal_mode = {'WAL' if local_filesystem else 'DELETE'}"))
-                _migrate(connection)
-        except (apsw.NotADBError, apsw.CorruptError) as problem:
-            raise DamagedError(
-                "not-a-ledger",
-                f"{path} is not a ledger that this program can read ({problem}).",
-                subject=str(path),
-                next_step="Move the file aside; keep it, it may hold decisions.",
-            ) from problem
-        except apsw.BusyError as problem:
-            raise _busy(path) from problem
-        except (apsw.CantOpenError, OSError) as problem:
-            raise DamagedError(
-                "ledger-unavailable", f"{path} cannot be opened: {problem}.", subject=str(path), next_step=""
-            ) from problem
-        newer = version > schema.SCHEMA_VERSION
-        if newer:
-            connection.execute("PRAGMA query_only = ON")
-        return cls(connection, path, clock, readonly=readonly or newer)
+        with translated(path):
+            connection = _connect(path, readonly=readonly)
+            try:
+                # In this order: a process that makes the ledger at this moment commits its tables and their version as one.
+                has_tables = bool(connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall())
+                version = _schema_version(connection)
+                if version == 0 and (has_tables or readonly):
+                    raise _not_a_ledger(path, has_tables=has_tables)
+                if not readonly and version < schema.SCHEMA_VERSION:
+                    mode = "WAL" if local_filesystem else "DELETE"
+                    _retry(lambda: connection.execute(f"PRAGMA journal_mode = {mode}"))
+                    _migrate(connection)
+                newer = version > schema.SCHEMA_VERSION
+                if newer:
+                    connection.execute("PRAGMA query_only = ON")
+                opened = cls(connection, path, clock, readonly=readonly or newer, newer=newer)
+                opened.loss = witness.missing(path, opened.hash_at)
+            except BaseException:
+                connection.close()
+                raise
+        return opened
 
     def close(self) -> None:
         """Close the file; a further call does nothing."""
@@ -161,14 +143,17 @@ class Ledger:
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a SELECT; the read transaction ends before this returns."""
-        try:
+        with translated(self.path):
             return self._connection.execute(sql, tuple(parameters)).fetchall()
-        except apsw.BusyError as problem:
-            raise _busy(self.path) from problem
 
     def head(self) -> int:
         """The sequence number of the newest event, 0 for none."""
         return int(self.query("SELECT seq FROM head")[0][0])
+
+    def hash_at(self, seq: int) -> str | None:
+        """The hash of one event; None where there is none of this number."""
+        rows = self.query("SELECT hash FROM event WHERE seq = ?", (seq,))
+        return str(rows[0][0]) if rows else None
 
     def version(self) -> tuple[int, int]:
         """A pair that changes exactly when something a screen shows has changed: events, and pulses of measured facts."""
@@ -182,6 +167,7 @@ class Ledger:
         Raises:
             RefusedError: the ledger is open read-only.
             BusyError: the write lock was not to be had in 10 s.
+            DamagedError: the disk is full or failed; nothing of this transaction is recorded.
         """
         if self.readonly:
             raise RefusedError(
@@ -191,103 +177,99 @@ class Ledger:
                 next_step="Use the program version that wrote it, or start without --readonly.",
             )
         cursor = self._connection.cursor()
-        try:
+        transaction = Transaction(cursor, self.clock)
+        with translated(self.path):
             _retry(lambda: cursor.execute("BEGIN IMMEDIATE"))
-        except apsw.BusyError as problem:
-            raise _busy(self.path) from problem
-        try:
-            yield Transaction(cursor, self.clock)
-        except BaseException:
-            if self._connection.in_transaction:
-                cursor.execute("ROLLBACK")
-            raise
-        try:
-            _retry(lambda: cursor.execute("COMMIT"))
-        except apsw.BusyError as problem:
-            cursor.execute("ROLLBACK")
-            raise _busy(self.path) from problem
+            try:
+                yield transaction
+                _retry(lambda: cursor.execute("COMMIT"))
+            except BaseException:
+                if self._connection.in_transaction:
+                    cursor.execute("ROLLBACK")
+                raise
+        if transaction.appended and self.loss is None:
+            witness.write(self.path, transaction.appended[-1].seq, transaction.appended[-1].hash)
 
     def events(self, *, entity: str | None = None, after: int = 0, limit: int = 1000) -> list[Event]:
         """Events in order, those after a sequence number, optionally of one entity."""
         where, parameters = ("AND entity = ?", [entity]) if entity is not None else ("", [])
         rows = self.query(
-            f"SELECT * FROM event WHERE seq > ? {where} ORDER BY seq LIMIT ?", [after, *parameters, limit]
+            f"SELECT {EVENT_COLUMNS} FROM event WHERE seq > ? {where} ORDER BY seq LIMIT ?",
+            [after, *parameters, limit],
         )
-        return [_event(row) for row in rows]
+        return [event_of(row) for row in rows]
 
     def verify(self) -> Verification:
-        """Walk the chain, compare the tables with a replay, and let SQLite check the file."""
-        count, bad, problem = _walk(self._connection)
-        integrity = str(self.query("PRAGMA integrity_check(1)")[0][0])
+        """Walk the chain, compare the tables with a replay, and let SQLite check the file.
+
+        Raises:
+            DamagedError: the file is too damaged to be walked.
+        """
+        loss = witness.missing(self.path, self.hash_at)
+        with translated(self.path), self._one_view():
+            count, bad, problem = walk(self._connection)
+            if bad is None and loss is not None:
+                bad, problem = min(count, loss.seq) + 1, f"event {loss.seq} was recorded and is not in the file"
+            integrity = str(self._connection.execute("PRAGMA integrity_check(1)").fetchall()[0][0])
+            match = bad is None and tables_match(self._connection)
         return Verification(
-            events=count,
-            first_bad_seq=bad,
-            problem=problem,
-            integrity=integrity,
-            projections_match=bad is None and self._projections_match(),
+            events=count, first_bad_seq=bad, problem=problem, integrity=integrity, projections_match=match
         )
 
-    def _projections_match(self) -> bool:
-        memory = apsw.Connection(":memory:")
-        memory.execute(schema.PROJECTIONS)
-        _replay(self._connection, memory.cursor())
-        return all(_table(memory, name) == _table(self._connection, name) for name in schema.PROJECTION_TABLES)
+    @contextmanager
+    def _one_view(self) -> Iterator[None]:
+        # What others commit meanwhile would look like a head without its event.
+        self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
 
     def rebuild(self) -> int:
         """Empty every table of current state and replay all events into them; returns the number of events."""
         with self.transaction() as transaction:
             for name in schema.PROJECTION_TABLES:
                 transaction.execute(f"DELETE FROM {name}")
-            count = _replay(self._connection, self._connection.cursor())
+            count = replay(self._connection, self._connection.cursor())
             transaction.pulse("rebuild")
         return count
 
 
-def _event(row: Sequence[Any]) -> Event:
-    seq, key, kind, entity, at, actor, payload, prev, digest = row
-    return Event(
-        seq=seq,
-        key=key,
-        kind=kind,
-        entity=entity,
-        at=at,
-        actor=msgspec.json.decode(actor, type=Actor),
-        payload=decode_payload(payload),
-        prev=prev,
-        hash=digest,
+def _connect(path: Path, *, readonly: bool) -> apsw.Connection:
+    flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    if not readonly:
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        except OSError as problem:
+            raise unavailable(path, problem) from problem
+    name = str(path)
+    if readonly and not os.access(path.parent, os.W_OK) and not _has_log(path):
+        # SQLite would make its shared memory file beside it, which a read-only disk does not allow. Nobody writes there.
+        from urllib.parse import quote
+
+        name, flags = f"file:{quote(name)}?immutable=1", flags | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(name, flags=flags)
+    connection.set_busy_timeout(int(BUSY_TIMEOUT_S * 1000))
+    connection.execute("PRAGMA mmap_size = 0; PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF")
+    return connection
+
+
+def _has_log(path: Path) -> bool:
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _not_a_ledger(path: Path, *, has_tables: bool) -> DamagedError:
+    what = "a database of another program" if has_tables else "empty"
+    return DamagedError(
+        "not-a-ledger",
+        f"{path} is {what}.",
+        subject=str(path),
+        next_step="Name another directory; this file is left as it is.",
     )
-
-
-def _walk(connection: apsw.Connection) -> tuple[int, int | None, str]:
-    expected_prev, count = "", 0
-    for seq, key, kind, entity, at, actor, payload, prev, digest in connection.execute(
-        "SELECT * FROM event ORDER BY seq"
-    ):
-        count += 1
-        if seq != count:
-            return count, count, f"event {count} is missing; the next one kept is {seq}"
-        if prev != expected_prev:
-            return count, seq, f"event {seq} does not follow the event before it"
-        if digest != event_hash(prev, seq, key, kind, entity, at, actor, payload):
-            return count, seq, f"event {seq} is not what was recorded: its hash differs"
-        expected_prev = digest
-    heads: list[Any] = connection.execute("SELECT seq, hash FROM head").fetchall()
-    head_seq, head_hash = heads[0] if heads else (0, "")
-    if head_seq != count or head_hash != expected_prev:
-        return count, min(head_seq, count) + 1, f"the chain ends at event {count}, the head says {head_seq}"
-    return count, None, ""
-
-
-def _replay(source: apsw.Connection, target: apsw.Cursor) -> int:
-    count = 0
-    for row in source.execute("SELECT * FROM event ORDER BY seq").fetchall():
-        apply(target, _event(row))
-        count += 1
-    return count
-
-
-def _table(connection: apsw.Connection, name: str) -> list[tuple[Any, ...]]:
-    return sorted(connection.execute(f"SELECT * FROM {name}").fetchall(), key=repr)
 
 
 def _schema_version(connection: apsw.Connection) -> int:
@@ -298,13 +280,14 @@ def _schema_version(connection: apsw.Connection) -> int:
 def _migrate(connection: apsw.Connection) -> None:
     _retry(lambda: connection.execute("BEGIN IMMEDIATE"))
     try:
-        version = _schema_version(connection)
+        version = _schema_version(connection)  # perhaps another process has done it meanwhile, or gone further
         for script in schema.MIGRATIONS[version:]:
             connection.execute(script)
-        connection.execute(f"PRAGMA user_version = {schema.SCHEMA_VERSION}")
+        connection.execute(f"PRAGMA user_version = {max(version, schema.SCHEMA_VERSION)}")
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
 
 
@@ -319,9 +302,3 @@ def _retry(action: Any) -> None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(random.uniform(0.001, 0.02))
-
-
-def _busy(path: Path) -> BusyError:
-    return BusyError(
-        "ledger-busy", "Another process is writing the ledger.", subject=str(path), next_step="Try again in a moment."
-    )

@@ -22,7 +22,7 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ssh_from: str = ""
     """The client's address as sshd left it in the environment; empty when the session is local."""
     parent: str = ""
-    """The parent's command line, without its arguments' values beyond 200 characters."""
+    """The parent's program and, of an interpreter, its script; never its arguments, which may hold passwords."""
     agent: str = ""
     """The content of TRAINFLOW_AGENT; declared, not observed."""
 

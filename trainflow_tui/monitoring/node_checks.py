@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from trainflow_tui.clock import from_iso
 from trainflow_tui.ledger.events import Actor
@@ -31,7 +31,7 @@ def check_due(workspace: Workspace) -> int:
     count = 0
     oldest = workspace.clock.now() - timedelta(seconds=workspace.settings.node_seconds)
     for node in status.nodes(workspace.ledger):
-        if node.target == THIS_MACHINE and (not node.checked_at or from_iso(node.checked_at) <= oldest):
+        if node.target == THIS_MACHINE and _is_due(node.checked_at, workspace.clock.now(), oldest):
             found = check_this_node(clock=workspace.clock)
             # Percentages move with every look; a screen is told when a verdict has changed, so that it is still while none has.
             before = {s["check"]: s["state"] for s in node.status.get("signals", [])}
@@ -40,3 +40,8 @@ def check_due(workspace: Workspace) -> int:
                 status.store_node(transaction, workspace.ledger, node.name, found, tell=tell)
             count += 1
     return count
+
+
+def _is_due(checked_at: str, now: datetime, oldest: datetime) -> bool:
+    # A look in the future: the clock was set back, and waiting for that time may take years.
+    return not checked_at or not oldest < from_iso(checked_at) <= now

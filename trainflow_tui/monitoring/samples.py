@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
 
 from trainflow_tui.monitoring import signs
-from trainflow_tui.monitoring.logs.records import LogEvent, MetricRecord, event_json, record_json
+from trainflow_tui.monitoring.logs.records import LogEvent, MetricRecord, event_json, to_json_value
 from trainflow_tui.monitoring.status import RECENT_POINTS, RunEvent, RunSummary
 
 EVENTS_KEPT: Final = 50
@@ -41,10 +42,22 @@ def throughput(record: MetricRecord) -> tuple[float | None, str]:
 def sample(record: MetricRecord, *, generation: int, offset: int, at: str) -> dict[str, Any]:
     """The stored form of one record; what has no column of its own goes into `extra`."""
     loss = None if record.loss is msgspec.UNSET else record.loss
-    rest = {k: v for k, v in record_json(record).items() if k not in (*_STORED, "line", "step", "attempt", "loss")}
+    rest = {name: _plain(value) for name, value in record.values.items() if name not in _STORED}
+    rest |= {name: to_json_value(value) for name, value in _beside(record) if value is not msgspec.UNSET}
     fixed = {name: record.values.get(name) for name in _STORED}
     head = {"gen": generation, "off": offset, "at": at, "attempt": record.attempt, "step": record.step, "loss": loss}
     return head | fixed | {"throughput": throughput(record)[0], "extra": rest}
+
+
+def _beside(record: MetricRecord) -> tuple[tuple[str, object], ...]:
+    return ("losses", record.losses), ("other", record.other)
+
+
+def _plain(value: object) -> object:
+    # Almost every value is one of these, and to ask of what kind the others are takes twenty times as long.
+    if type(value) in (int, str) or (type(value) is float and math.isfinite(value)):
+        return value
+    return to_json_value(value)
 
 
 def add_record(summary: RunSummary, record: MetricRecord, *, at: str) -> RunSummary:
@@ -55,7 +68,7 @@ def add_record(summary: RunSummary, record: MetricRecord, *, at: str) -> RunSumm
     loss = record.loss
     speed, unit = throughput(record)
     events = list(summary.events)
-    finite = [p[1] for p in summary.recent if p[1] is not None]
+    finite = _newest_losses(summary, signs.SPIKE_WINDOW)
     if loss is not None and math.isfinite(loss) and signs.is_spike(loss, finite):
         before = finite[-1]
         events.append(
@@ -73,8 +86,10 @@ def add_record(summary: RunSummary, record: MetricRecord, *, at: str) -> RunSumm
                 RunEvent(type="stalled", line=record.line, step=record.step, text=f"nothing for {gap:.0f} s", at=at)
             )
     point = (record.step or 0, _finite(loss), _finite(speed))
-    # A step that is done again replaces what the older attempt said of it and of all after it.
-    recent = [p for p in summary.recent if record.step is None or p[0] < record.step]
+    recent = summary.recent
+    if record.step is not None and recent and not 0 < recent[-1][0] < record.step:
+        # A step that is done again replaces what the older attempt said of it and of all after it.
+        recent = [p for p in recent if p[0] < record.step]
     total = record.values.get("total_steps")
     seconds = record.values.get("step_time_s")
     return msgspec.structs.replace(
@@ -92,6 +107,12 @@ def add_record(summary: RunSummary, record: MetricRecord, *, at: str) -> RunSumm
         recent=[*recent, point][-RECENT_POINTS:],
         events=events[-EVENTS_KEPT:],
     )
+
+
+def _newest_losses(summary: RunSummary, count: int) -> list[float]:
+    """The newest finite losses, oldest of them first, found from the end: this is done for each record."""
+    found = (loss for _, loss, _ in reversed(summary.recent) if loss is not None)
+    return list(islice(found, count))[::-1]
 
 
 def add_event(summary: RunSummary, event: LogEvent, *, at: str) -> RunSummary:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
 import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -22,6 +27,9 @@ from trainflow_tui.workspace import Workspace
 
 Progress = Callable[[int, int | None], None]
 META = "meta.json"
+_UNFINISHED = ".building-"
+_UNFINISHED_AFTER_S = 60.0
+"""Between making a folder and locking it a process has so much time."""
 
 
 def add_trace(
@@ -45,31 +53,72 @@ def add_trace(
 
     if task and not workspace.ledger.query("SELECT 1 FROM task WHERE id = ?", (task,)):
         raise UsageError("no-task", f"There is no task {task[:120]!r}.", subject=task[:120])
-    building = workspace.state / "traces" / f".building-{secrets.token_hex(6)}"
-    ensure_private_directory(building)
-    try:
-        with open_source(path) as stream:
-            size = os.fstat(stream.fileno()).st_size
-            found = ingest(stream, building, total_bytes=size, on_progress=on_progress, cancelled=cancelled)
-        id = found.source_sha256[:12]
+    with _building(workspace) as building, open_source(path) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        found = ingest(stream, building, total_bytes=size, on_progress=on_progress, cancelled=cancelled)
         existing = [row for row in status.traces(workspace.ledger) if row.sha256 == found.source_sha256]
         if existing:
             return existing[0], False
-        ranked = hotspots(found.parts, file=path.name, quality=found.quality)
-        summary = summarise(found, ranked)
-        meta = {"source": str(path), "ingest": _relative(found)}
-        write_atomic(building / META, msgspec.json.encode(meta))
-        sync_directory(building)
-        target = workspace.state / "traces" / id
-        if not target.exists():
-            os.replace(building, target)
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
+        summary = summarise(found, hotspots(found.parts, file=path.name, quality=found.quality))
+        write_atomic(building / META, msgspec.json.encode({"source": str(path), "ingest": _relative(found)}))
+        id = found.source_sha256[:12]
+        _put_in_place(building, workspace.state / "traces" / id)
     payload = {"task": task, "path": str(path), "sha256": found.source_sha256, "summary": msgspec.to_builtins(summary)}
     with workspace.ledger.transaction() as transaction:
-        if not transaction.query("SELECT 1 FROM trace WHERE id = ?", (id,)):
+        new = not transaction.query("SELECT 1 FROM trace WHERE id = ?", (id,))
+        if new:
             transaction.append("trace.added", id, payload, actor=actor)
-    return next(row for row in status.traces(workspace.ledger) if row.id == id), True
+    return next(row for row in status.traces(workspace.ledger) if row.id == id), new
+
+
+@contextmanager
+def _building(workspace: Workspace) -> Iterator[Path]:
+    """A folder for the parts, which is gone afterwards unless it was put in its place."""
+    folder = workspace.state / "traces" / f"{_UNFINISHED}{secrets.token_hex(6)}"
+    ensure_private_directory(folder)
+    held = _hold(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if held is not None:
+            os.close(held)
+
+
+def _hold(folder: Path) -> int | None:
+    """Lock a folder for as long as this process lives; None where another holds it or locks do not work."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _put_in_place(building: Path, target: Path) -> None:
+    sync_directory(building)
+    try:
+        os.replace(building, target)
+    except OSError as problem:
+        # Another process, or one that was killed before its event, has put the same bytes there.
+        if problem.errno not in (errno.ENOTEMPTY, errno.EEXIST) or not (target / META).exists():
+            raise
+    sync_directory(target.parent)
+
+
+def drop_unfinished(workspace: Workspace) -> int:
+    """Remove the folders of processes that were killed while they read a trace; returns how many."""
+    dropped = 0
+    for folder in (workspace.state / "traces").glob(f"{_UNFINISHED}*"):
+        with contextlib.suppress(OSError):
+            is_old = time.time() - folder.lstat().st_mtime > _UNFINISHED_AFTER_S
+            held = _hold(folder) if is_old else None
+            if held is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(held)
+                dropped += 1
+    return dropped
 
 
 def hotspots_of_file(path: Path, *, target: float, all_rows: bool) -> TraceHotspots:

@@ -141,8 +141,9 @@ class ModeScreen(Screen[None]):
         parts = []
         for name, (key, title) in MODE_NAMES.items():
             style = "bold reverse" if name == self.mode else MUTED
-            parts.append(as_text(say(" {key} {title} ", key=key, title=title), style))
-        return joined(*parts, gap="")
+            # Narrow enough that all six fit the smallest screen.
+            parts.append(as_text(say("{key} {title}", key=key, title=title), style))
+        return joined(*parts)
 
     def _footer_line(self) -> Text:
         known = {b.id: b for b in [*keys.SCREEN_KEYS, *keys.APP_KEYS] if isinstance(b, Binding)}

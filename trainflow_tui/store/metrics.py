@@ -6,11 +6,14 @@ its values. The identity makes a tail that was read twice after a crash harmless
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from trainflow_tui.files import ensure_private_directory
 
@@ -31,6 +34,7 @@ COLUMNS: Final = {
     "extra": "JSON",
 }
 """`at` is the time at which the line was read (UTC, ISO); the source's own time, if it has one, stands in `extra`."""
+_BLOCK_BYTES: Final = 1 << 16
 
 
 class LiveTail:
@@ -43,23 +47,26 @@ class LiveTail:
 
     def _mend(self) -> None:
         # A line torn by a crash was never acknowledged: its source line is read again.
-        try:
-            content = self.path.read_bytes()
-        except FileNotFoundError:
-            return
-        whole = content.rfind(b"\n") + 1
-        if whole != len(content):
-            with open(self.path, "rb+") as stream:
-                stream.truncate(whole)
+        with contextlib.suppress(FileNotFoundError), open(self.path, "rb+") as stream:
+            size = end = stream.seek(0, os.SEEK_END)
+            while end > 0:
+                start = max(0, end - _BLOCK_BYTES)
+                stream.seek(start)
+                whole = stream.read(end - start).rfind(b"\n") + 1
+                end = start + whole
+                if whole:
+                    break
+            if end != size:
+                stream.truncate(end)
                 os.fsync(stream.fileno())
 
     def append(self, samples: Iterable[dict[str, Any]]) -> int:
         """Add samples durably; returns how many."""
-        lines = [json.dumps(_storable(sample), ensure_ascii=True, separators=(",", ":")) for sample in samples]
+        lines = [msgspec.json.encode(_storable(sample)) for sample in samples]
         if lines:
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
-                data = memoryview(("\n".join(lines) + "\n").encode())
+                data = memoryview(b"\n".join(lines) + b"\n")
                 while data:
                     data = data[os.write(descriptor, data) :]
                 os.fsync(descriptor)
@@ -72,7 +79,7 @@ class LiveTail:
         try:
             with open(self.path, "rb") as stream:
                 stream.seek(0, os.SEEK_END)
-                stream.seek(max(0, stream.tell() - 65536))
+                stream.seek(max(0, stream.tell() - _BLOCK_BYTES))
                 lines = stream.read().splitlines()
         except FileNotFoundError:
             return None
