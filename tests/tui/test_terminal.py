@@ -406,7 +406,7 @@ def test_without_colour_the_cursor_is_seen_and_no_colour_is_sent(screen, root):
     with screen((80, 24), {"NO_COLOR": "1"}) as terminal:
         terminal.wait_for(REQUEST)
         terminal.settle()
-        for key in "1\t5":
+        for key in "351":
             terminal.send(key)
             terminal.settle()
         assert colours_in(bytes(terminal.raw)) == set()
@@ -475,7 +475,7 @@ def test_foreign_text_can_send_the_terminal_nothing(screen, root):
     # Textual itself sends no OSC, DCS or APC, no C1 control and none of these C0 controls after its own questions.
     after_start = written.replace(b"\x1b]11;?\x1b\\", b"").replace(b"\x1b]10;?\x1b\\", b"")
     after_start = re.sub(rb"\x1b\]22;[a-z-]*(?:\x07|\x1b\\)", b"", after_start)  # the mouse pointer's shape
-    assert not re.search(rb"\x1b[\]PX^_]", after_start)
+    assert re.findall(rb"\x1b[\]PX^_].{,60}", after_start) == []
     assert not re.search("[\x80-\x9f]", written.decode())
     assert not re.search(rb"[\x05\x07\x08\x0b\x0e\x0f]", after_start)
     assert written.count(b"\x1b[2J") == 0
