@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any, Final
+
+from trainflow_tui.demo.parent import ended_within
 
 AGENT: Final = "demo-agent (simulated)"
 TASK: Final = "adapt-7b"
@@ -178,10 +178,10 @@ def live(root: Path, log: Path) -> None:
     trainflow = Trainflow(root)
     answer_guidance(trainflow)
     report_analysis(trainflow, log)
-    if _ended(6):
+    if ended_within(6):
         return
     waiting = _asked_before(trainflow) or ask(trainflow, blocking=True)
-    while not _ended(3):
+    while not ended_within(3):
         answer_guidance(trainflow)
         asked = trainflow.call("question", "list", "--task", TASK)["questions"]
         if any(q["id"] == waiting and q["state"] == "answered" for q in asked):
@@ -189,14 +189,14 @@ def live(root: Path, log: Path) -> None:
     else:
         return
     pending = request(trainflow)
-    while not _ended(3):
+    while not ended_within(3):
         answer_guidance(trainflow)
         state = trainflow.call("approval", "show", pending)["approval"]["state"]
         if state == "approved":
             trainflow.call("approval", "consume", pending, "--payload", "-", stdin=json.dumps(PAYLOAD))
         if state not in ("pending", "approved"):
             break
-    while not _ended(5):
+    while not ended_within(5):
         answer_guidance(trainflow)
 
 
@@ -204,15 +204,6 @@ def _asked_before(trainflow: Trainflow) -> str | None:
     # A demo that is opened again goes on with the question that still waits.
     asked = trainflow.call("question", "list", "--task", TASK, "--open")["questions"]
     return next((str(q["id"]) for q in asked if q["blocking"]), None)
-
-
-def _ended(seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while (left := deadline - time.monotonic()) > 0:
-        ready, _, _ = select.select([sys.stdin.fileno()], [], [], left)
-        if ready and not os.read(sys.stdin.fileno(), 4096):
-            return True
-    return False
 
 
 if __name__ == "__main__":

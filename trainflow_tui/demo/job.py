@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 import os
 import random
-import select
 import sys
-import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, TextIO
+
+from trainflow_tui.demo.parent import ended_within
 
 TOTAL_STEPS: Final = 2000
 BATCH: Final = 256
@@ -84,7 +84,7 @@ def follow_story(path: Path, *, first: int) -> None:
                 f"  successfully loaded checkpoint from /simulated/ckpt [ t 1/1, p 1/1 ] at iteration {first - 1}\n"
             )
         for wait, text in story(first, datetime.now().astimezone(), dice):
-            if _closed(wait):
+            if ended_within(wait):
                 return
             stream.write(text + "\n")
             stream.flush()
@@ -92,15 +92,6 @@ def follow_story(path: Path, *, first: int) -> None:
 
 def _open(path: Path) -> TextIO:
     return open(path, "a", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600))
-
-
-def _closed(seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while (left := deadline - time.monotonic()) > 0:
-        ready, _, _ = select.select([sys.stdin.fileno()], [], [], left)
-        if ready and not os.read(sys.stdin.fileno(), 4096):
-            return True
-    return False
 
 
 if __name__ == "__main__":
