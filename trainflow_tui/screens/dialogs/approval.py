@@ -91,8 +91,15 @@ class ApprovalDialog(ModalScreen[Verdict | None]):
             )
         if not self._all_seen:
             return line(_("Cannot be undone: scroll to the end first (space). esc back"), BAD)
-        return key_hints(
-            ("a", _("approve once")), ("d", _("deny")), ("c", _("ask for changes")), ("esc", _("back"))
+        return joined(
+            line(" a", ACCENT),
+            line(_("approve once")),
+            line(" d", ACCENT),
+            line(_("deny")),
+            line(" c", ACCENT),
+            line(_("ask for changes")),
+            line(" esc", ACCENT),
+            line(_("back")),
         )
 
     @property
