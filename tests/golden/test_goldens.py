@@ -22,18 +22,35 @@ MODES = {"overview": "0", "board": "1", "questions": "2", "hotspots": "3", "clus
 
 
 @pytest.fixture
-def app(tmp_path, monkeypatch):
-    """The application on a workspace whose content is the same on every machine."""
+def utc(monkeypatch):
+    """Times on screen are the same wherever the tests run."""
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def new_workspace(tmp_path):
     root = tmp_path / "cluster-a"
     root.mkdir(mode=0o700)
     clock = ManualClock(datetime(2026, 3, 4, 2, 58, 0, tzinfo=UTC))
-    workspace = Workspace.open(root, create=True, clock=clock)
+    return Workspace.open(root, create=True, clock=clock), clock
+
+
+@pytest.fixture
+def app(utc, tmp_path, monkeypatch):
+    """The application on a workspace whose content is the same on every machine."""
+    workspace, clock = new_workspace(tmp_path)
     fill(workspace, clock, monkeypatch)
-    yield lambda **named: TrainflowApp(QuietDesk(workspace), **named)
-    monkeypatch.undo()
-    time.tzset()
+    return lambda **named: TrainflowApp(QuietDesk(workspace), **named)
+
+
+@pytest.fixture
+def empty(utc, tmp_path):
+    """The application on a workspace in which nothing has been done yet."""
+    workspace, _clock = new_workspace(tmp_path)
+    return lambda **named: TrainflowApp(QuietDesk(workspace), **named)
 
 
 def compare(name, lines):
@@ -69,8 +86,26 @@ async def test_the_approval_dialog_looks_as_it_did(app, size):
     compare(f"approval-{size}", await shown(app, SIZES[size], "1", "a"))
 
 
-async def test_help_looks_as_it_did(app):
-    compare("help-120x40", await shown(app, SIZES["120x40"], "question_mark"))
+@pytest.mark.parametrize("size", SIZES)
+async def test_help_looks_as_it_did(app, size):
+    compare(f"help-{size}", await shown(app, SIZES[size], "question_mark"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_an_empty_workspace_says_what_fills_it(empty, size):
+    compare(f"empty-{size}", await shown(empty, SIZES[size], "0"))
+
+
+async def test_an_empty_live_screen_says_what_fills_it(empty):
+    compare("empty-live-80x24", await shown(empty, SIZES["80x24"], "5"))
+
+
+async def test_the_smallest_terminal_looks_as_it_did(app):
+    compare("overview-60x16", await shown(app, (60, 16), "0"))
+
+
+async def test_a_smaller_one_says_what_it_needs(app):
+    compare("too-small-59x15", await shown(app, (59, 15)))
 
 
 async def test_the_terminals_own_colours_change_no_word(app):

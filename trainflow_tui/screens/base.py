@@ -30,6 +30,7 @@ MODE_NAMES = {
     "live": ("5", _("Live")),
 }
 SMALLEST = (60, 16)
+WIDE = 110
 
 
 class PromptLine(Input):
@@ -55,7 +56,7 @@ class ModeScreen(Screen[None]):
 
     mode: ClassVar[str] = ""
     BINDINGS: ClassVar[list[BindingType]] = list(keys.SCREEN_KEYS)
-    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (SMALLEST[0], "-narrow"), (110, "-wide"), (160, "-broad")]  # noqa: RUF012  Textual's own form
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (SMALLEST[0], "-narrow"), (WIDE, "-wide"), (160, "-broad")]  # noqa: RUF012  Textual's own form
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (SMALLEST[1], "-short"), (34, "-tall")]  # noqa: RUF012
 
     app: Host
@@ -68,6 +69,7 @@ class ModeScreen(Screen[None]):
         self.notice = SteadyText(id="too-small")
         self.prompt = PromptLine()
         self.shown: Snapshot | None = None
+        self._was_narrow = False
 
     def panes(self) -> ComposeResult:
         """The widgets between header and footer."""
@@ -88,6 +90,7 @@ class ModeScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Paint what is stored already."""
+        self._was_narrow = self.narrow
         self.prompt.display = False
         self.tabs.show(self._tab_line())
         self.footer.show(self._footer_line())
@@ -102,6 +105,19 @@ class ModeScreen(Screen[None]):
             )
         )
         self.refresh_from_app()
+
+    @property
+    def narrow(self) -> bool:
+        """Whether lists leave their least wanted columns out."""
+        return self.app.size.width < WIDE
+
+    def on_resize(self) -> None:
+        """Fit what depends on the width."""
+        self.footer.show(self._footer_line())
+        if self.narrow != self._was_narrow:
+            self._was_narrow = self.narrow
+            self.shown = None
+            self.refresh_from_app()
 
     def on_screen_resume(self) -> None:
         """Catch up on what changed while another screen was shown."""
@@ -120,20 +136,20 @@ class ModeScreen(Screen[None]):
     def _header_line(self, snapshot: Snapshot) -> Text:
         collector = snapshot.collector
         collected = local_clock_time(collector.scanned_at) if collector.scanned_at else "—"
-        mode = {"watching": _("watching"), "polling": _("polling")}.get(collector.mode, _("off"))
-        age = say(_("collected {at} ({mode})"), at=collected, mode=mode)
+        mode = {"watching": _("watching"), "polling": _("polling")}.get(collector.mode, _("collector off"))
+        age = say(_("{mode}, collected {at}"), mode=mode, at=collected)
         edited = [f"{f.task}/{f.name}" for f in snapshot.files if f.state == "editing"]
         task = self.app.current_task
-        waits = len(snapshot.pending) + sum(1 for q in snapshot.asked if q.blocking)
+        waits = len(snapshot.pending) + len(snapshot.asked)
         return joined(
             as_text(say(" trainflow"), "bold"),
             line(snapshot.name, ACCENT),
             line(f"▸ {task}") if task else Text(),
-            as_text(say(_("!{n} need you"), n=waits), BAD) if waits else Text(),
-            as_text(age, MUTED if collector.running else WARN),
-            as_text(say(_("✎ {file} edited, not yet collected"), file=edited[0]), WARN) if edited else Text(),
-            line(self.app.notice, WARN) if self.app.notice else Text(),
+            as_text(say(_("!{n} waiting"), n=waits), BAD) if waits else Text(),
             line(_("READ-ONLY"), "bold yellow") if self.app.readonly else Text(),
+            line(self.app.notice, WARN) if self.app.notice else Text(),
+            as_text(say(_("✎ {file} edited, not yet collected"), file=edited[0]), WARN) if edited else Text(),
+            as_text(age, MUTED if collector.running else WARN),
             gap="  ",
         )
 
@@ -148,8 +164,16 @@ class ModeScreen(Screen[None]):
     def _footer_line(self) -> Text:
         known = {b.id: b for b in [*keys.SCREEN_KEYS, *keys.APP_KEYS] if isinstance(b, Binding)}
         shown = [known[name] for name in keys.FOOTER]
-        parts = [joined(line(b.key_display or b.key, ACCENT), line(self.describe(b))) for b in shown]
-        return joined(as_text(say(" ")), *parts, gap="  ")
+        parts: dict[str, Text] = {}
+        room = self.app.size.width
+        for binding in shown:
+            words = self.describe(binding)
+            part = joined(line(binding.key_display or binding.key, ACCENT), line(words))
+            # Whole words only, and none twice: `n` writes guidance on the screen of questions, as `w` does everywhere.
+            if words not in parts and part.cell_len <= room - 2:
+                parts[words] = part
+                room -= part.cell_len + 2
+        return joined(*parts.values(), gap="  ")
 
     def describe(self, binding: Binding) -> str:
         """What a key does here; screens say more than the general word."""

@@ -14,7 +14,7 @@ from trainflow_tui.screens.snapshot import Snapshot
 from trainflow_tui.screens.widgets.cells import as_text
 from trainflow_tui.screens.widgets.list_pane import ListPane
 from trainflow_tui.screens.widgets.steady_text import SteadyText
-from trainflow_tui.screens.words import BAD, MUTED, OK, WARN, _, joined, line, say
+from trainflow_tui.screens.words import ACCENT, BAD, OK, WARN, _, joined, line, say
 
 
 class HotspotsScreen(ModeScreen):
@@ -58,25 +58,17 @@ class HotspotsScreen(ModeScreen):
 
 
 def split_line(snapshot: Snapshot, key: str | None) -> Text:
-    """Compute + exposed communication + exposed copy + idle = window, as numbers and a bar."""
+    """Compute + exposed communication + exposed copy + idle = window, in percent of the window."""
     device = views.find_device(snapshot, key)
     if device is None:
         return line("")
     split = device["split"]
     window = max(1, int(split["total_ns"]))
+    shares = {name: views.share(int(value), window) for name, value in split.items()}
     parts = (
-        (_("compute"), "compute_ns", OK),
-        (_("exposed comm"), "exposed_communication_ns", WARN),
-        (_("exposed copy"), "exposed_memcpy_ns", "cyan"),
-        (_("idle"), "idle_ns", BAD),
+        (_("compute {compute_ns}"), OK),
+        (_("exposed comm {exposed_communication_ns} of {communication_ns}"), WARN),
+        (_("exposed copy {exposed_memcpy_ns}"), ACCENT),
+        (_("idle {idle_ns}"), BAD),
     )
-    words = [
-        as_text(say("{name} {share}", name=name, share=views.share(int(split[field]), window)), style)
-        for name, field, style in parts
-    ]
-    return joined(
-        line(_("Split"), MUTED),
-        *words,
-        line(f"{_('comm')} {views.share(int(split['communication_ns']), window)}", MUTED),
-        gap="  ",
-    )
+    return joined(*(as_text(say(words, **shares), style) for words, style in parts), gap="  ")

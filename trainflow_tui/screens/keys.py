@@ -27,7 +27,7 @@ APP_KEYS: Final = [
 
 SCREEN_KEYS: Final = [
     Binding("n", "new", _("New"), id="new"),
-    Binding("a", "decide", _("Open or answer"), id="decide"),
+    Binding("a", "decide", _("Open what waits"), id="decide"),
     Binding("w", "guide", _("Write guidance"), id="write-guidance"),
     Binding("left_square_bracket", "task(-1)", _("Previous task"), key_display="[", id="previous-task"),
     Binding("right_square_bracket", "task(1)", _("Next task"), key_display="]", id="next-task"),

@@ -47,7 +47,7 @@ class LiveScreen(ModeScreen):
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Fill the lists and the charts."""
         pane = self.query_one("#runs", ListPane)
-        pane.show(views.runs(snapshot))
+        pane.show(views.runs(snapshot, compact=self.narrow))
         self.chosen = pane.selected or self.chosen
         self.show_run(snapshot)
 

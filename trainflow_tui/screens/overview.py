@@ -22,7 +22,7 @@ class OverviewScreen(ModeScreen):
     """Six panes from 120×40; two at 80×24."""
 
     mode = "overview"
-    HINTS: ClassVar[dict[str, str]] = {"new": _("New task"), "decide": _("Open what waits")}
+    HINTS: ClassVar[dict[str, str]] = {"new": _("New task")}
 
     def panes(self) -> ComposeResult:
         """Left: tasks and what waits. Right: live, hot-spots, cluster."""

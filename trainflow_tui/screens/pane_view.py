@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from trainflow_tui.screens.widgets.patched_table import Column, Row
 from trainflow_tui.text import Display
@@ -10,13 +10,22 @@ from trainflow_tui.text import Display
 
 @dataclass(frozen=True)
 class PaneView:
-    """What a list pane shows. `empty` says what fills the pane; `as_of` where the rows come from and when."""
+    """What a list pane shows. `empty` says what fills the pane; `note` is the one thing to know about the rows."""
 
     title: Display
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     empty: Display
-    as_of: Display | None = None
+    note: Display | None = None
+
+    def only(self, *positions: int) -> PaneView:
+        """The same rows with some of the columns, for a place that is too narrow for all."""
+        columns = tuple(self.columns[n] for n in positions)
+        return replace(
+            self,
+            columns=columns,
+            rows=tuple(Row(row.key, tuple(row.cells[n] for n in positions)) for row in self.rows),
+        )
 
 
 @dataclass(frozen=True)

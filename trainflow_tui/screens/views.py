@@ -15,6 +15,7 @@ from trainflow_tui.screens.pane_view import PaneView
 from trainflow_tui.screens.snapshot import Snapshot
 from trainflow_tui.screens.widgets.patched_table import Column, Row
 from trainflow_tui.screens.words import ACCENT, BAD, MUTED, OK, WARN, _, at, joined, line, mark, say
+from trainflow_tui.text import cell_len
 
 TASK_MARKS: Final = {
     "failed": ("✗", BAD),
@@ -57,6 +58,11 @@ def _task_rank(snapshot: Snapshot, task: Task) -> tuple[int, str]:
     return (2 if snapshot.waiting(task.id) and rank > 2 else rank, task.created_at)
 
 
+def figures(label: str, width: int) -> Column:
+    """A column of numbers, with its heading to the right as they are."""
+    return Column(" " * (width - cell_len(label)) + label, width)
+
+
 def tasks(snapshot: Snapshot, *, compact: bool = False) -> PaneView:
     """Tasks, worst first: failed, blocked, waiting for a person, paused, at work, done. Compact leaves the time out."""
     rows = []
@@ -76,23 +82,21 @@ def tasks(snapshot: Snapshot, *, compact: bool = False) -> PaneView:
                 ),
             )
         )
-    columns: tuple[Column, ...] = (
+    columns = (
         Column("", 1),
         Column(_("Task"), 14),
-        Column(_("Stage"), 13 if compact else 19),
+        Column(_("Stage"), 19),
         Column("!", 3),
         Column(_("Latest word"), None),
         Column(_("At"), 8),
     )
-    if compact:
-        columns, rows = columns[:-1], [Row(row.key, row.cells[:-1]) for row in rows]
-    return PaneView(say(_("Tasks")), columns, tuple(rows), say(_("No task yet.  n  or  trainflow task create TITLE")))
+    view = PaneView(say(_("Tasks")), columns, tuple(rows), say(_("No task yet.  n  or  trainflow task create TITLE")))
+    return view.only(0, 1, 2, 3, 4) if compact else view
 
 
-def approvals(snapshot: Snapshot, *, all_of_them: bool = True) -> PaneView:
+def approvals(snapshot: Snapshot) -> PaneView:
     """The queue of requests, and below it what was decided."""
-    shown = snapshot.approvals if all_of_them else snapshot.pending
-    rows = tuple(_approval_row(a) for a in shown)
+    rows = tuple(_approval_row(a) for a in snapshot.approvals)
     columns = (
         Column("", 1),
         Column(_("Id"), 9),
@@ -101,14 +105,15 @@ def approvals(snapshot: Snapshot, *, all_of_them: bool = True) -> PaneView:
         Column(_("Request"), None),
         Column(_("At"), 8),
     )
-    title = say(_("Approvals: {n} waiting"), n=len(snapshot.pending))
-    return PaneView(title, columns, rows, say(_("Nothing waits for a decision.  trainflow approval request TASK …")))
+    empty = say(_("Nothing waits for a decision.  trainflow approval request TASK …"))
+    note = say(_("{n} waiting"), n=len(snapshot.pending))
+    return PaneView(say(_("Approvals")), columns, rows, empty, note)
 
 
 def _approval_row(approval: Approval) -> Row:
     state = approval.state.replace("_", " ")
     if approval.decision and approval.decision.without_terminal:
-        state += " ⌁"
+        state = f"⌁ {state}"
     risk = mark(_("HIGH"), BAD) if approval.high_impact and approval.state == "pending" else mark("", MUTED)
     return Row(
         approval.id,
@@ -135,8 +140,8 @@ def guidance(snapshot: Snapshot) -> PaneView:
         Column(_("At"), 8),
     )
     open_items = sum(1 for i in snapshot.guidance if i.state in ("collected", "seen") and i.removed_at is None)
-    title = say(_("Guidance: {n} not handled"), n=open_items)
-    return PaneView(title, columns, rows, say(_("No guidance yet.  n  or  trainflow guidance add TASK --text …")))
+    empty = say(_("No guidance yet.  n  or  trainflow guidance add TASK --text …"))
+    return PaneView(say(_("Guidance")), columns, rows, empty, say(_("{n} not handled"), n=open_items))
 
 
 def _guidance_row(item: GuidanceItem) -> Row:
@@ -161,21 +166,18 @@ def _guidance_row(item: GuidanceItem) -> Row:
 def agent_questions(snapshot: Snapshot) -> PaneView:
     """What agents asked of the human: open and blocking first."""
     found = [q for q in snapshot.questions if q.direction == "to-human" and q.state != "withdrawn"]
-    title = say(_("Agents ask: {n} open"), n=len(snapshot.asked))
-    return PaneView(title, _QUESTION_COLUMNS, tuple(map(_question_row, found)), say(_("No agent asks anything.")))
+    note = say(_("{n} open"), n=len(snapshot.asked))
+    rows = tuple(map(_question_row, found))
+    return PaneView(say(_("Agents ask")), _QUESTION_COLUMNS, rows, say(_("No agent asks anything.")), note)
 
 
 def human_questions(snapshot: Snapshot) -> PaneView:
     """What the human asked of the agents, with the answers."""
     found = [q for q in snapshot.questions if q.direction == "to-agent"]
     waiting = sum(1 for q in found if q.state == "open")
-    title = say(_("You asked: {n} open"), n=waiting)
-    return PaneView(
-        title,
-        _QUESTION_COLUMNS,
-        tuple(map(_question_row, found)),
-        say(_("No question of yours.  Write it into QUESTIONS.md of the task.")),
-    )
+    empty = say(_("No question of yours.  Write it into QUESTIONS.md of the task."))
+    rows = tuple(map(_question_row, found))
+    return PaneView(say(_("You asked")), _QUESTION_COLUMNS, rows, empty, say(_("{n} open"), n=waiting))
 
 
 _QUESTION_COLUMNS: Final = (
@@ -236,31 +238,26 @@ def traces(snapshot: Snapshot, *, compact: bool = False) -> PaneView:
                 at(trace.added_at),
             )
             rows.append(Row(trace.id, cells))
-    columns: tuple[Column, ...] = (
+    columns = (
         Column(_("Trace"), None),
         Column(_("Device"), 6),
-        Column(_("Window ms"), 10),
-        Column(_("Compute"), 7),
-        Column(_("Exposed"), 7),
-        Column(_("Idle"), 7),
+        figures(_("Window ms"), 10),
+        figures(_("Compute"), 7),
+        figures(_("Exposed"), 7),
+        figures(_("Idle"), 7),
         Column(_("At"), 8),
     )
-    if compact:
-        columns = tuple(columns[i] for i in _COMPACT_TRACE)
-        rows = [Row(row.key, tuple(row.cells[i] for i in _COMPACT_TRACE)) for row in rows]
-    return PaneView(say(_("Traces")), columns, tuple(rows), say(_("No trace yet.  n  or  trainflow trace add FILE")))
-
-
-_COMPACT_TRACE: Final = (0, 2, 5)
+    view = PaneView(say(_("Traces")), columns, tuple(rows), say(_("No trace yet.  n  or  trainflow trace add FILE")))
+    return view.only(0, 2, 5) if compact else view
 
 
 def hotspots(snapshot: Snapshot, key: str | None) -> PaneView:
     """The 90 % list of one trace's device; `key` is `trace/device`."""
     columns = (
-        Column(_("Share"), 7),
-        Column(_("Sum"), 7),
-        Column(_("Attributed ms"), 13),
-        Column(_("Calls"), 7),
+        figures(_("Share"), 7),
+        figures(_("Cumul."), 7),
+        figures(_("Attributed ms"), 13),
+        figures(_("Calls"), 7),
         Column(_("Kind"), 13),
         Column(_("Name"), None),
     )
@@ -284,8 +281,8 @@ def hotspots(snapshot: Snapshot, key: str | None) -> PaneView:
     window = milliseconds(device["split"]["total_ns"])
     left_out = device["hotspot_rows"] - len(rows)
     more = say(_("; {n} more: trainflow trace hotspots"), n=left_out) if left_out else ""
-    title = say(_("Hot-spots: rows that make 90 % of {window} ms{more}"), window=window, more=more)
-    return PaneView(title, columns, rows, say(_("No device activity in this trace.")))
+    note = say(_("together 90 % of {window} ms{more}"), window=window, more=more)
+    return PaneView(say(_("Hot-spots")), columns, rows, say(_("No device activity in this trace.")), note)
 
 
 KIND_STYLES: Final = {"communication": WARN, "idle": BAD, "memcpy": ACCENT, "memset": ACCENT}
@@ -302,19 +299,20 @@ def find_device(snapshot: Snapshot, key: str | None) -> dict[str, Any] | None:
     return None
 
 
-def runs(snapshot: Snapshot) -> PaneView:
-    """Followed logs with their last numbers."""
+def runs(snapshot: Snapshot, *, compact: bool = False) -> PaneView:
+    """Followed logs with their last numbers. Compact leaves the time to the charts below."""
     columns = (
         Column("", 1),
-        Column(_("Run"), 12),
-        Column(_("Step"), 11),
-        Column(_("Loss"), 8),
-        Column(_("Throughput"), 17),
+        Column(_("Run"), 12 if compact else 20),
+        figures(_("Step"), 11),
+        figures(_("Loss"), 8),
+        figures(_("Throughput"), 17),
         Column(_("State"), None),
         Column(_("At"), 8),
     )
     rows = tuple(_run_row(run) for run in snapshot.runs)
-    return PaneView(say(_("Runs")), columns, rows, say(_("No log yet.  n  or  trainflow log add FILE")))
+    view = PaneView(say(_("Runs")), columns, rows, say(_("No log yet.  n  or  trainflow log add FILE")))
+    return view.only(0, 1, 2, 3, 4, 5) if compact else view
 
 
 def _run_row(run: RunStatus) -> Row:
@@ -338,13 +336,13 @@ def _run_row(run: RunStatus) -> Row:
 
 def run_events(run: RunStatus | None) -> PaneView:
     """What a log says besides its numbers, newest first."""
-    columns = (Column(_("Step"), 9), Column(_("Event"), 18), Column(_("What"), None), Column(_("At"), 8))
+    columns = (figures(_("Step"), 9), Column(_("Event"), 18), Column(_("What"), None), Column(_("At"), 8))
     rows = tuple(
         Row(
             f"{e.line}/{e.type}/{i}",
             (
                 right("—" if e.step is None else str(e.step)),
-                line(e.type, _EVENT_STYLES.get(e.type, "")),
+                line(e.type.replace("_", " "), _EVENT_STYLES.get(e.type, "")),
                 line(e.text, MUTED),
                 at(e.at),
             ),
@@ -367,12 +365,12 @@ _EVENT_STYLES: Final = {
 
 def nodes(snapshot: Snapshot, *, compact: bool = False) -> PaneView:
     """Nodes with their worst signal. Compact keeps the name, the memory and the signal."""
-    columns: tuple[Column, ...] = (
+    columns = (
         Column("", 1),
         Column(_("Node"), 18),
-        Column(_("Load"), 6),
-        Column(_("Memory"), 8),
-        Column(_("Devices"), 8),
+        figures(_("Load"), 6),
+        figures(_("Mem used"), 8),
+        figures(_("Devices"), 8),
         Column(_("Worst signal"), None),
         Column(_("At"), 8),
     )
@@ -382,7 +380,7 @@ def nodes(snapshot: Snapshot, *, compact: bool = False) -> PaneView:
         state, words = worst_signal(s)
         total, free = s.get("mem_total_bytes"), s.get("mem_available_bytes")
         used = f"{100 * (total - free) / total:.0f}%" if total and free is not None else "—"
-        count = len(s.get("devices") or s.get("accelerators") or [])
+        seen = s.get("devices") if s.get("devices") is not None else s.get("accelerators")
         load = (s.get("load") or {}).get("one_minute")
         rows.append(
             Row(
@@ -392,19 +390,16 @@ def nodes(snapshot: Snapshot, *, compact: bool = False) -> PaneView:
                     line(node.name),
                     right("—" if load is None else f"{load:.1f}"),
                     right(used),
-                    right(str(count) if s else "—"),
+                    right("—" if seen is None else str(len(seen))),
                     line(words, STATE_STYLES.get(state, MUTED)),
                     at(node.checked_at),
                 ),
             )
         )
-    if compact:
-        columns = tuple(columns[i] for i in _COMPACT_NODE)
-        rows = [Row(row.key, tuple(row.cells[i] for i in _COMPACT_NODE)) for row in rows]
-    return PaneView(say(_("Nodes")), columns, tuple(rows), say(_("No node yet.  n  or  trainflow node check")))
+    view = PaneView(say(_("Nodes")), columns, tuple(rows), say(_("No node yet.  n  or  trainflow node check")))
+    return view.only(0, 1, 3, 5) if compact else view
 
 
-_COMPACT_NODE: Final = (0, 1, 3, 5)
 _NODE_GLYPHS: Final = {"ok": "●", "warning": "▲", "degraded": "▲", "critical": "✗", "unknown": "?"}
 _SEVERITY: Final = ("critical", "degraded", "warning", "unknown", "ok")
 
@@ -463,9 +458,8 @@ def waiting(snapshot: Snapshot) -> PaneView:
             a.id,
             (
                 mark("!", BAD),
-                line(_("HIGH") if a.high_impact else _("approval"), BAD if a.high_impact else WARN),
+                joined(line(_("HIGH") if a.high_impact else "", BAD), line(a.request.title)),
                 line(a.request.task, MUTED),
-                line(a.request.title),
                 at(a.requested_at),
             ),
         )
@@ -476,13 +470,12 @@ def waiting(snapshot: Snapshot) -> PaneView:
             f"{q.task}/{q.id}",
             (
                 mark("?", BAD if q.blocking else WARN),
-                line(_("blocking") if q.blocking else _("question"), BAD if q.blocking else WARN),
+                joined(line(_("BLOCKS") if q.blocking else "", BAD), line(q.title)),
                 line(q.task, MUTED),
-                line(q.title),
                 at(q.asked_at),
             ),
         )
         for q in snapshot.asked
     ]
-    columns = (Column("", 1), Column(_("What"), 8), Column(_("Task"), 12), Column(_("Title"), None), Column(_("At"), 8))
+    columns = (Column("", 1), Column(_("What waits"), None), Column(_("Task"), 10), Column(_("At"), 8))
     return PaneView(say(_("Needs you")), columns, tuple(rows), say(_("Nothing waits for you.")))

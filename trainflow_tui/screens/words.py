@@ -42,6 +42,11 @@ def mark(glyph: str, style: str) -> Text:
     return as_text(display(glyph), style)
 
 
+def key_hints(*pairs: tuple[str, str]) -> Text:
+    """What keys do, for the last line of a dialog."""
+    return joined(*(joined(line(key, ACCENT), line(words)) for key, words in pairs), gap="   ")
+
+
 def joined(*parts: Text, gap: str = " ") -> Text:
     """Several texts in a row."""
     text = Text(gap).join([part for part in parts if part.plain])

@@ -18,7 +18,7 @@ from trainflow_tui.clock import local_clock_time
 from trainflow_tui.collaboration.approvals import Approval
 from trainflow_tui.screens.widgets.cells import as_text
 from trainflow_tui.screens.widgets.steady_text import SteadyText
-from trainflow_tui.screens.words import ACCENT, BAD, MUTED, OK, WARN, _, joined, line, say
+from trainflow_tui.screens.words import ACCENT, BAD, MUTED, OK, WARN, _, joined, key_hints, line, say
 from trainflow_tui.text import display
 
 ARMED_AFTER_S = 0.4
@@ -91,16 +91,7 @@ class ApprovalDialog(ModalScreen[Verdict | None]):
             )
         if not self._all_seen:
             return line(_("Cannot be undone: scroll to the end first (space). esc back"), BAD)
-        return joined(
-            line(" a", ACCENT),
-            line(_("approve once")),
-            line(" d", ACCENT),
-            line(_("deny")),
-            line(" c", ACCENT),
-            line(_("ask for changes")),
-            line(" esc", ACCENT),
-            line(_("back")),
-        )
+        return key_hints(("a", _("approve once")), ("d", _("deny")), ("c", _("ask for changes")), ("esc", _("back")))
 
     @property
     def _all_seen(self) -> bool:

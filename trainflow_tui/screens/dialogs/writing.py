@@ -13,7 +13,7 @@ from textual.widgets import Input, TextArea
 
 from trainflow_tui.screens.widgets.cells import as_text
 from trainflow_tui.screens.widgets.steady_text import SteadyText
-from trainflow_tui.screens.words import ACCENT, MUTED, _, joined, line
+from trainflow_tui.screens.words import MUTED, _, key_hints, line
 from trainflow_tui.text import Display
 
 
@@ -47,7 +47,7 @@ class WritingDialog(ModalScreen[str | None]):
     def on_mount(self) -> None:
         """Put the cursor into the text."""
         self.draft.focus()
-        self._hint.show(joined(line("ctrl+d", ACCENT), line(_("send")), line("  esc", ACCENT), line(_("back"))))
+        self._hint.show(key_hints(("ctrl+d", _("send")), ("esc", _("back"))))
 
     def action_send(self) -> None:
         """Answer with the text; an empty one is not sent."""
@@ -120,7 +120,7 @@ class ReadingDialog(ModalScreen[None]):
         with Vertical(id="reading-box"):
             title, hint = SteadyText(id="reading-title"), SteadyText(id="reading-hint")
             title.show(as_text(self._title_text, "bold"))
-            hint.show(line(_("esc back   j k move"), MUTED))
+            hint.show(key_hints(("esc", _("back")), ("j k", _("move"))))
             yield title
             with VerticalScroll(id="reading-body"):
                 body = SteadyText(id="reading-text")

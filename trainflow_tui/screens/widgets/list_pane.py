@@ -15,7 +15,7 @@ from trainflow_tui.screens.pane_view import PaneView, RowFilter
 from trainflow_tui.screens.widgets.cells import as_text
 from trainflow_tui.screens.widgets.patched_table import PatchedTable
 from trainflow_tui.screens.widgets.steady_text import SteadyText
-from trainflow_tui.screens.words import ACCENT, MUTED, joined, line
+from trainflow_tui.screens.words import ACCENT, MUTED, joined, line, say
 
 
 class ListPane(Vertical):
@@ -86,7 +86,7 @@ class ListPane(Vertical):
             as_text(view.title, "bold"),
             line(count, MUTED),
             line(f"/{self.row_filter.text}" if filtered else "", ACCENT),
-            as_text(view.as_of, MUTED) if view.as_of else Text(),
+            as_text(say("· {note}", note=view.note)) if view.note else Text(),
         )
         self._title.show(title)
         if not rows:
