@@ -44,6 +44,8 @@ def without_fonts(svg: str) -> str:
     """Drop the fonts that Textual would fetch from elsewhere; the reader's own monospaced font serves."""
     svg = re.sub(r"@font-face\s*\{.*?\}\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    # Some viewers trim the no-break spaces at the start of a text unless they are told to preserve them.
+    svg = svg.replace("<svg ", '<svg xml:space="preserve" ', 1)
     return svg.replace("Fira Code", "DejaVu Sans Mono")
 
 

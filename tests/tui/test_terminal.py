@@ -16,14 +16,19 @@ import pytest
 
 from tests.conftest import Command
 from tests.tui.terminal import ROOT, Terminal, processes_about
-from trainflow_tui.collaboration import approvals
+from trainflow_tui.collaboration import approvals, questions, tasks
+from trainflow_tui.collaboration.approvals import ApprovalRequest
+from trainflow_tui.collaboration.payload import CommandPayload
 from trainflow_tui.ledger import leases
+from trainflow_tui.ledger.events import Actor
 from trainflow_tui.workspace import Workspace
 
 REQUEST = "Restart from step 150"
 ASKING = "This screen runs the collector"
 DECIDING = "approve once"
 STALL_S = 0.3
+ESCAPE = "\x1b[27u"
+"""As a terminal with the Kitty protocol sends the key: a bare ESC and a letter soon after it are alt and that letter."""
 
 
 @pytest.fixture(scope="session")
@@ -243,8 +248,8 @@ def test_keys_typed_ahead_of_a_dialog_decide_nothing(root, tmp_path):
                 assert state_of_requests(root)[id].state == "pending"
                 rounds += 1
             while DECIDING in terminal.text:
-                terminal.send("\x1b")
-                terminal.pump(0.15)
+                terminal.send(ESCAPE)
+                terminal.pump(0.1)
     assert [a.state for a in state_of_requests(root).values()] == ["pending"]
 
 
@@ -254,22 +259,6 @@ def _told(path):
 
 def _since(path, count, what):
     return [entry for entry in _told(path)[count:] if entry["what"] == what]
-
-
-def test_an_impatient_second_key_opens_one_dialog(screen, root):
-    with screen() as terminal:
-        terminal.wait_for(REQUEST)
-        terminal.send("\t")
-        for keys in ("aa", "\r\r", "a\r", "\ra", "\r\r\ra"):
-            terminal.settle()
-            terminal.send(keys)
-            terminal.wait_for(DECIDING)
-            terminal.settle()
-            terminal.send("\x1b")
-            terminal.wait_gone(DECIDING)
-            terminal.settle()
-            assert DECIDING not in terminal.text
-    assert [a.state for a in state_of_requests(root).values()] == ["pending"]
 
 
 def test_what_arrives_while_a_draft_is_written_takes_no_key_of_it(screen, root):
@@ -334,9 +323,8 @@ def test_nothing_is_sent_while_nothing_changes(screen, root, key):
         wait_for_collector(terminal, root)
         terminal.send(key)
         terminal.settle(2.0)
-        # A check of this machine, once a minute, may change a row in one of these intervals, not in two.
-        sent = [terminal.pump(3.0) for _ in range(2)]
-        assert 0 in sent, bytes(terminal.raw[-sum(sent) :])
+        # The copied files are new, so they are read again 1, 2, 5 and 10 s after the start; later once in 5 minutes.
+        assert any(terminal.pump(3.0) == 0 for _ in range(8)), bytes(terminal.raw[-2000:])
 
 
 @pytest.mark.parametrize("size", [(60, 16), (59, 15), (40, 10), (80, 24), (120, 40), (200, 60), (500, 150)])
@@ -410,14 +398,10 @@ def test_without_colour_the_cursor_is_seen_and_no_colour_is_sent(screen, root):
             terminal.send(key)
             terminal.settle()
         assert colours_in(bytes(terminal.raw)) == set()
-        terminal.send("1")
         terminal.wait_for("Approvals")
-        terminal.settle()
-        # The focus is in either list of the board, by when the tab came; in both the first row is of this task.
-        lines = [y for y, row in enumerate(terminal.rows) if "adapt-7b" in row and y > 1]
+        (line,) = [y for y, row in enumerate(terminal.rows) if "adapt-7b" in row and "environment" in row]
         (other,) = [y for y, row in enumerate(terminal.rows) if "profile-moe" in row]
-        words = [[cell for cell in terminal.cells[line] if cell.data.strip()] for line in lines]
-        assert any(all(cell.reverse for cell in row) or all(cell.bold for cell in row) for row in words)
+        assert all(cell.reverse for cell in terminal.cells[line] if cell.data.strip())
         assert not any(cell.reverse for cell in terminal.cells[other])
 
 
@@ -445,18 +429,21 @@ HOSTILE = (
 
 
 def test_foreign_text_can_send_the_terminal_nothing(screen, root):
-    command, log = Command(root), root / "evil.log"
+    workspace, log = Workspace.open(root), root / "evil.log"
+    actor = Actor(door="cli", uid=1000, user="agent")
+    guidance = guidance_file(root).read_text()
     for number, payload in enumerate(HOSTILE):
         words = f"x{payload}y"
-        command.json("task", "create", words.replace("\r", "").replace("\v", ""), "--id", f"evil-{number}")
-        command.json("question", "ask", "adapt-7b", "--title", f"q{payload}", "--body", words, "--blocking")
-        wanted = {"argv": ["echo", words], "cwd": f"/tmp/{words}"}
-        command.json(
-            "approval", "request", "adapt-7b", "--title", f"r{payload}", "--payload", "-", stdin=json.dumps(wanted)
-        )
-        with open(root / "collaboration" / "adapt-7b" / "GUIDANCE.md", "a", encoding="utf-8") as stream:
-            stream.write(f"\n## g{number}{payload}\n\n{words}\n")
-        log.open("a").write(f"Traceback {words}\n[rank0]: RuntimeError: {words}\n")
+        tasks.create(workspace, title=words, id=f"evil-{number}", objective=words, actor=actor)
+        questions.ask(workspace.ledger, task="adapt-7b", title=f"q{payload}", body=words, blocking=True, actor=actor)
+        command = CommandPayload(argv=["echo", words], cwd=f"/tmp/{words}")
+        wanted = ApprovalRequest(task="adapt-7b", title=f"r{payload}", payload=command, why=words)
+        approvals.request(workspace.ledger, wanted, actor=actor)
+        guidance += f"\n## g{number}{payload}\n\n{words}\n"
+    workspace.close()
+    guidance_file(root).write_text(guidance)
+    log.write_text("".join(f"[rank0]: RuntimeError: x{payload}y\n" for payload in HOSTILE))
+    command = Command(root)
     command.json("log", "add", str(log), "--task", "adapt-7b")
     command.json("--once")
     with screen() as terminal:

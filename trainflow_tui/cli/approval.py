@@ -9,7 +9,7 @@ import click
 from trainflow_tui.cli.frame import DECISION, Call, Noun, Reason, Reply
 from trainflow_tui.cli.given import read_bytes
 from trainflow_tui.clock import local_clock_time
-from trainflow_tui.collaboration import approvals, tasks
+from trainflow_tui.collaboration import approvals
 from trainflow_tui.collaboration.approvals import Approval, ApprovalRequest, Evidence
 from trainflow_tui.collaboration.identity import agent_behind, current_actor
 from trainflow_tui.collaboration.payload import decode_payload
@@ -140,6 +140,8 @@ def list_(call: Call, task: str | None, pending_only: bool) -> Reply:
     """List approvals."""
     ledger = call.open().ledger
     if task is not None:
+        from trainflow_tui.collaboration import tasks  # which the other verbs need not load
+
         tasks.get(ledger, task)
     found = approvals.listed(ledger, task=task, pending_only=pending_only)
     lines = [f"{a.id:12} {a.state:18} {a.request.task:20} {a.request.title}" for a in found] or ["No approval."]
@@ -159,12 +161,28 @@ def show(call: Call, id_: str) -> Reply:
 @click.argument("id_", metavar="ID")
 @click.argument("verdict", type=click.Choice(tuple(approvals.VERDICTS)))
 @click.option("--comment", default="", metavar="TEXT", help="Needed for `changes`.")
+@click.option(
+    "--token", default=None, metavar="XXXX", help="Needed to approve what cannot be undone: its digest's end."
+)
 @click.pass_obj
-def decide(call: Call, id_: str, verdict: str, comment: str) -> Reply:
+def decide(call: Call, id_: str, verdict: str, comment: str, token: str | None) -> Reply:
     """Decide an approval."""
-    actor = current_actor("cli")
+    actor, ledger = current_actor("cli"), call.open().ledger
+    shown = None
+    if token is not None:
+        asked = approvals.get(ledger, id_)
+        if token != asked.token:
+            raise click.UsageError(f"The digest of {asked.id} does not end in {token[:20]}: nothing was decided.")
+        shown = asked.digest
     decided = approvals.decide(
-        call.open().ledger, id_, verdict, by=actor, agent=agent_behind(), comment=comment, input="cli"
+        ledger,
+        id_,
+        verdict,
+        by=actor,
+        agent=agent_behind(),
+        comment=comment,
+        shown_digest=shown,
+        input="cli" if token is None else "typed-token",
     )
     lines = [f"{decided.id} is {decided.state}."]
     if not actor.tty:

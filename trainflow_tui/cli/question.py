@@ -6,7 +6,7 @@ import click
 
 from trainflow_tui.cli.frame import DECISION, Call, Noun, Reason, Reply
 from trainflow_tui.cli.given import read_text
-from trainflow_tui.collaboration import questions, tasks
+from trainflow_tui.collaboration import questions
 from trainflow_tui.collaboration.identity import agent_behind, current_actor
 from trainflow_tui.collaboration.questions import Question
 
@@ -75,6 +75,8 @@ def list_(call: Call, task: str | None, open_only: bool) -> Reply:
     """List questions."""
     ledger = call.open().ledger
     if task is not None:
+        from trainflow_tui.collaboration import tasks  # which the other verbs need not load
+
         tasks.get(ledger, task)
     found = questions.listed(ledger, task=task, open_only=open_only)
     lines = [

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -108,9 +108,9 @@ def list_(call: Call) -> Reply:
 @click.pass_obj
 def hotspots(call: Call, file_or_id: str, target: float, all_rows: bool) -> Reply:
     """Rank a trace."""
-    path = Path(file_or_id).expanduser()
-    if path.exists():
-        found = traces.hotspots_of_file(path.absolute(), target=target, all_rows=all_rows)
+    path = given_path(file_or_id)
+    if os.path.exists(path):  # which is False, not an error, for a name that no file can have
+        found = traces.hotspots_of_file(path, target=target, all_rows=all_rows)
     elif "/" in file_or_id or "." in file_or_id:
         raise click.UsageError(f"There is no file {click.format_filename(file_or_id)}.")
     else:

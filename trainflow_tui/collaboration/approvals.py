@@ -169,17 +169,11 @@ def decide(
     Raises:
         UsageError: no such request or verdict, or a refusal without its reason.
         RefusedError: `human-only` (an agent decides), `already-decided` (names who, what, when), `expired`,
-            `shown-differs` (what was shown is not what is recorded).
+            `shown-differs` (what was shown is not what is recorded), `token-missing` (of high impact, and not shown).
     """
     _check_verdict(id, verdict, comment, agent)
     found = get(ledger, id)
-    if shown_digest is not None and shown_digest != found.digest:
-        raise RefusedError(
-            "shown-differs",
-            f"What was shown for {id} is not what was requested.",
-            subject=id,
-            next_step="Open it again.",
-        )
+    _check_shown(found, verdict, shown_digest)
     payload = {
         "verdict": verdict,
         "state": VERDICTS[verdict],
@@ -224,13 +218,38 @@ def _check_verdict(id: str, verdict: str, comment: str, agent: str | None) -> No
         )
 
 
+def _check_shown(found: Approval, verdict: str, shown_digest: str | None) -> None:
+    if shown_digest is not None and shown_digest != found.digest:
+        raise RefusedError(
+            "shown-differs",
+            f"What was shown for {found.id} is not what was requested.",
+            subject=found.id,
+            next_step="Open it again.",
+        )
+    if shown_digest is None and verdict == "approve" and found.high_impact:
+        raise RefusedError(
+            "token-missing",
+            f"{found.id} cannot be undone or stops something: approving it needs a sign that it was read.",
+            subject=found.id,
+            next_step=f"`trainflow approval show {found.id}`, then --token with the last four characters of its digest.",
+        )
+
+
 def consume(ledger: Ledger, id: str, payload: CommandPayload, *, actor: Actor) -> Approval:
     """Use an approval once, for exactly the command that was approved; the start token is written before anything starts.
 
     Raises:
-        RefusedError: `not-approved`, `consumed`, `lapsed`, or `digest-differs`, which names the fields that differ.
+        RefusedError: `not-approved`, `consumed`, `lapsed`, `events-lost` (that it is unused is not certain), or
+            `digest-differs`, which names the fields that differ.
     """
     check_payload(payload)
+    if ledger.loss is not None:
+        raise RefusedError(
+            "events-lost",
+            f"Event {ledger.loss.seq} is gone from the ledger: {id} may have been used already.",
+            subject=id,
+            next_step=f"Put a copy of the ledger back, or have a person remove {ledger.loss.path}.",
+        )
     lapsed = False
     with ledger.transaction() as transaction:
         current = _current(transaction, id)

@@ -14,9 +14,10 @@ from typing import Final
 import msgspec
 
 from trainflow_tui.clock import from_iso, to_iso
-from trainflow_tui.collaboration import spool, spooled, tasks
+from trainflow_tui.collaboration import file_rows, spool, spooled, tasks
 from trainflow_tui.collaboration.decoding import Decoded, Incomplete, decode
 from trainflow_tui.collaboration.file_changes import guidance_changes, question_changes
+from trainflow_tui.collaboration.file_rows import FileRow, LastRead
 from trainflow_tui.collaboration.generated_files import HUMAN_FILES
 from trainflow_tui.collaboration.settled_read import (
     BeingEdited,
@@ -32,7 +33,7 @@ from trainflow_tui.collaboration.settled_read import (
 )
 from trainflow_tui.errors import BusyError, TrainflowError
 from trainflow_tui.ledger.database import Transaction
-from trainflow_tui.ledger.events import Actor, canonical
+from trainflow_tui.ledger.events import Actor
 from trainflow_tui.workspace import Workspace
 
 _log = logging.getLogger(__name__)
@@ -62,26 +63,6 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True):
     provisional: list[str] = []
     """Files that were taken while they might still be edited; the next scans settle them."""
     hints: list[str] = []
-
-
-class _LastRead(msgspec.Struct, frozen=True, kw_only=True):
-    """What is remembered of the last time that a file's content was read."""
-
-    fingerprint: Fingerprint
-    scanned_at: datetime
-    """Before the last scan that met this fingerprint."""
-    scans_since_hash: int = 0
-    provisional: bool = False
-
-
-class _Known(msgspec.Struct, frozen=True, kw_only=True):
-    """The collector's row for one file."""
-
-    state: str = ""
-    last: _LastRead | None = None
-    sha256: str = ""
-    detail: str = ""
-    """Since when it is being edited, or what is wrong."""
 
 
 def collect(workspace: Workspace, *, actor: Actor, reader: SettledReader | None = None) -> Scan:
@@ -136,7 +117,7 @@ def _collect_alone(workspace: Workspace, task: str, name: str, reader: SettledRe
         return outcome
 
 
-def _look(workspace: Workspace, task: str, name: str, known: _Known, reader: SettledReader) -> Outcome:
+def _look(workspace: Workspace, task: str, name: str, known: FileRow, reader: SettledReader) -> Outcome:
     if workspace.is_linked_away(task):
         return NotRegular(kind="behind a link in the place of the task's folder")
     last, path = known.last, workspace.task_folder(task) / name
@@ -156,7 +137,7 @@ def _look(workspace: Workspace, task: str, name: str, known: _Known, reader: Set
 
 
 def _collect_file(workspace: Workspace, task: str, name: str, reader: SettledReader, actor: Actor) -> _Outcome:
-    outcome, known = _Outcome(), _known(workspace, task, name)
+    outcome, known = _Outcome(), file_rows.load(workspace, task, name)
     before = workspace.clock.now()
     found = _look(workspace, task, name, known, reader)
     match found:
@@ -165,21 +146,21 @@ def _collect_file(workspace: Workspace, task: str, name: str, reader: SettledRea
             last = known.last
             last = msgspec.structs.replace(last, scanned_at=before, scans_since_hash=last.scans_since_hash + 1)
             state = "collected" if known.state == "editing" else known.state
-            _store(workspace, task, name, msgspec.structs.replace(known, state=state, last=last))
+            file_rows.store(workspace, task, name, msgspec.structs.replace(known, state=state, last=last))
         case BeingEdited():
             _store_editing(workspace, task, name, known, outcome)
         case Settled():
             _take(workspace, task, name, found, known, outcome, actor, before)
         case Missing() | Oversize() | NotRegular() | Unreadable():
             code, text = _problem(found)
-            _store(workspace, task, name, msgspec.structs.replace(known, state=code, detail=text, last=None))
+            file_rows.store(workspace, task, name, msgspec.structs.replace(known, state=code, detail=text, last=None))
             outcome.errors.append(FileError(code=code, file=f"{task}/{name}", text=f"{task}/{name}: {text}"))
     return outcome
 
 
-def _store_editing(workspace: Workspace, task: str, name: str, known: _Known, outcome: _Outcome) -> None:
+def _store_editing(workspace: Workspace, task: str, name: str, known: FileRow, outcome: _Outcome) -> None:
     since = known.detail if known.state == "editing" else to_iso(workspace.clock.now())
-    _store(workspace, task, name, msgspec.structs.replace(known, state="editing", detail=since))
+    file_rows.store(workspace, task, name, msgspec.structs.replace(known, state="editing", detail=since))
     outcome.editing.append(f"{task}/{name}")
 
 
@@ -188,18 +169,18 @@ def _take(
     task: str,
     name: str,
     found: Settled,
-    known: _Known,
+    known: FileRow,
     outcome: _Outcome,
     actor: Actor,
     before: datetime,
 ) -> None:
-    last = _LastRead(fingerprint=found.fingerprint, scanned_at=before, provisional=found.provisional)
-    fresh = _Known(state="collected", last=last, sha256=found.sha256)
+    last = LastRead(fingerprint=found.fingerprint, scanned_at=before, provisional=found.provisional)
+    fresh = FileRow(state="collected", last=last, sha256=found.sha256)
     if found.provisional:
         outcome.provisional.append(f"{task}/{name}")
     was_final = known.last is None or not known.last.provisional
     if found.sha256 == known.sha256 and known.state in ("collected", "editing") and (was_final or found.provisional):
-        _store(workspace, task, name, fresh)
+        file_rows.store(workspace, task, name, fresh)
         return
     label = f"{task}/{name}"
     workspace.artifacts.add(found.content)  # bytes are kept before anything is concluded from them
@@ -209,7 +190,7 @@ def _take(
         return
     if not isinstance(decoded, Decoded):
         reason = "it ends inside a character" if isinstance(decoded, Incomplete) else decoded.reason
-        _store(workspace, task, name, msgspec.structs.replace(fresh, state="undecodable", detail=reason))
+        file_rows.store(workspace, task, name, msgspec.structs.replace(fresh, state="undecodable", detail=reason))
         text = f"{label} cannot be decoded: {reason}. Its bytes are kept."
         outcome.errors.append(FileError(code="undecodable", file=label, text=text))
         return
@@ -224,7 +205,7 @@ def _record(
     name: str,
     found: Settled,
     decoded: Decoded,
-    fresh: _Known,
+    fresh: FileRow,
     outcome: _Outcome,
     actor: Actor,
 ) -> list[str]:
@@ -239,7 +220,7 @@ def _record(
                     outcome.counts[change.counts_as] += 1
             if len(plan.changes) <= CHUNK:
                 _record_version(transaction, task, name, found, decoded, actor)
-                _write_row(transaction, workspace, task, name, fresh, plan.hints)
+                file_rows.write(transaction, workspace, task, name, fresh, plan.hints)
                 return list(plan.hints)
 
 
@@ -254,13 +235,13 @@ def _record_version(
         transaction.append("file.collected", f"{task}/{name}", payload, actor=actor)
 
 
-def _waited(workspace: Workspace, known: _Known) -> timedelta:
+def _waited(workspace: Workspace, known: FileRow) -> timedelta:
     try:
-        waited = workspace.clock.now() - from_iso(known.detail)
+        since = workspace.clock.now() - from_iso(known.detail)
     except ValueError:
         return timedelta(0)
     # Since a time to come: the clock was set back. For how long is not known, and waiting for that time may take years.
-    return waited if waited >= timedelta(0) else PROVISIONAL_AFTER
+    return since if since >= timedelta(0) else PROVISIONAL_AFTER
 
 
 def _problem(found: Missing | Oversize | NotRegular | Unreadable) -> tuple[str, str]:
@@ -275,41 +256,11 @@ def _problem(found: Missing | Oversize | NotRegular | Unreadable) -> tuple[str, 
             return "unreadable", found.reason
 
 
-def _known(workspace: Workspace, task: str, name: str) -> _Known:
-    rows = workspace.ledger.query(
-        "SELECT state, last, sha256, detail FROM human_file WHERE task = ? AND name = ?", (task, name)
-    )
-    if not rows:
-        return _Known()
-    state, last, sha256, detail = rows[0]
-    decoded = msgspec.json.decode(last, type=_LastRead) if last else None
-    return _Known(state=state, last=decoded, sha256=sha256, detail=detail)
-
-
-def _store(workspace: Workspace, task: str, name: str, row: _Known) -> None:
-    with workspace.ledger.transaction() as transaction:
-        _write_row(transaction, workspace, task, name, row, None)
-
-
-def _write_row(
-    transaction: Transaction, workspace: Workspace, task: str, name: str, row: _Known, hints: list[str] | None
-) -> None:
-    now = to_iso(workspace.clock.now())
-    last = msgspec.json.encode(row.last).decode() if row.last else ""
-    transaction.execute(
-        "INSERT INTO human_file (task, name, state, last, sha256, detail, scanned_at, hints) VALUES (?,?,?,?,?,?,?,?) "
-        "ON CONFLICT (task, name) DO UPDATE SET state = excluded.state, last = excluded.last, sha256 = excluded.sha256, "
-        "detail = excluded.detail, scanned_at = excluded.scanned_at, "
-        "hints = CASE WHEN ? THEN excluded.hints ELSE human_file.hints END",
-        (task, name, row.state, last, row.sha256, row.detail, now, canonical(hints or []), hints is not None),
-    )
-
-
 def mark_edited(workspace: Workspace) -> list[str]:
     """Show files that differ from what was collected as edited, before they are collected; returns their names."""
     edited = []
     for task, name in _files(workspace):
-        known = _known(workspace, task, name)
+        known = file_rows.load(workspace, task, name)
         if workspace.is_linked_away(task):
             continue
         try:
@@ -317,7 +268,7 @@ def mark_edited(workspace: Workspace) -> list[str]:
         except OSError:
             continue
         if known.state == "collected" and known.last is not None and now != known.last.fingerprint:
-            _store(
+            file_rows.store(
                 workspace,
                 task,
                 name,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import re
 import socket
 import subprocess
 import sys
@@ -20,9 +19,10 @@ from typing import Final
 from trainflow_tui.ledger.events import Actor
 
 _ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz234567"
-_INTERPRETER: Final = re.compile(r"(?:python|pypy|node|bun|deno|bash|dash|zsh|fish|sh|ruby|perl)[0-9.]*")
-_CODE_FOLLOWS: Final = re.compile(r"-[a-z]*[ce]|--eval|--print")
-_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9._/+-]{1,200}")
+_INTERPRETERS: Final = frozenset(
+    ("python", "pypy", "node", "bun", "deno", "bash", "dash", "zsh", "fish", "sh", "ruby", "perl")
+)
+_OF_NAMES: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+-")
 
 
 def new_id(prefix: str, *, length: int = 6) -> str:
@@ -48,16 +48,18 @@ def current_actor(door: str, environment: Mapping[str, str] | None = None) -> Ac
 def program_name(command: Sequence[str]) -> str:
     """A command without its arguments, which may hold passwords: the program and, of an interpreter, the script or module."""
     program = _file_name(command[0].split()[0]) if command and command[0].strip() else ""
-    return _text(" ".join(filter(None, (program, _script(command) if _INTERPRETER.fullmatch(program) else ""))))[:200]
+    runs = _script(command) if program.rstrip("0123456789.") in _INTERPRETERS else ""
+    return _text(f"{program} {runs}".strip())[:200]
 
 
 def _script(command: Sequence[str]) -> str:
     """What an interpreter runs; empty where its code stands in the command itself."""
     for option, word in pairwise(command):
-        if _CODE_FOLLOWS.fullmatch(option):
+        is_short = option[:1] == "-" and option[1:].isalpha()
+        if option in ("--eval", "--print") or (is_short and option[-1] in "ce"):
             return ""
         if not word.startswith("-"):
-            return _file_name(word) if _PLAIN_NAME.fullmatch(word) else ""
+            return _file_name(word) if _OF_NAMES.issuperset(word) else ""
     return ""
 
 

@@ -211,7 +211,7 @@ class Ledger:
             if bad is None and loss is not None:
                 bad, problem = min(count, loss.seq) + 1, f"event {loss.seq} was recorded and is not in the file"
             integrity = str(self._connection.execute("PRAGMA integrity_check(1)").fetchall()[0][0])
-            match = bad is None and tables_match(self._connection)
+            match = bad is None and (self.newer or tables_match(self._connection))
         return Verification(
             events=count, first_bad_seq=bad, problem=problem, integrity=integrity, projections_match=match
         )

@@ -37,6 +37,8 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except apsw.Error as problem:
         raise _error(problem, path) from problem
+    except UnicodeDecodeError as problem:
+        raise _damaged(path, "a text is not UTF-8") from problem
     except UnicodeEncodeError as problem:
         raise _not_unicode(problem) from problem
     except OverflowError as problem:
@@ -52,11 +54,15 @@ def _error(problem: apsw.Error, path: Path) -> Exception:
             "disk-full", f"There is no room to write {path}: nothing was recorded.", path, "Free some space."
         )
     if isinstance(problem, apsw.NotADBError | apsw.CorruptError):
-        words = f"{path} is not a ledger that this program can read ({problem})."
-        return _refused("not-a-ledger", words, path, "Move the file aside; keep it, it may hold decisions.")
+        return _damaged(path, str(problem))
     if isinstance(problem, _UNAVAILABLE):
         return unavailable(path, problem)
     return problem
+
+
+def _damaged(path: Path, reason: str) -> TrainflowError:
+    words = f"{path} is not a ledger that this program can read ({reason})."
+    return _refused("not-a-ledger", words, path, "Move the file aside; keep it, it may hold decisions.")
 
 
 def _is_full(path: Path) -> bool:

@@ -56,7 +56,7 @@ def walk(connection: apsw.Connection) -> tuple[int, int | None, str]:
             return count, seq, f"event {seq} is not what was recorded: its hash differs"
         expected_prev = digest
     heads: list[Any] = connection.execute("SELECT seq, hash FROM head").fetchall()
-    head_seq, head_hash = heads[0] if heads else (0, "")
+    head_seq, head_hash = heads[0] if heads and isinstance(heads[0][0], int) else (0, "")
     if head_seq != count or head_hash != expected_prev:
         return count, min(head_seq, count) + 1, f"the chain ends at event {count}, the head says {head_seq}"
     return count, None, ""

@@ -135,9 +135,9 @@ class ModeScreen(Screen[None]):
 
     def _header_line(self, snapshot: Snapshot) -> Text:
         collector = snapshot.collector
-        collected = local_clock_time(collector.scanned_at) if collector.scanned_at else "—"
         mode = {"watching": _("watching"), "polling": _("polling")}.get(collector.mode, _("collector off"))
-        age = say(_("{mode}, collected {at}"), mode=mode, at=collected)
+        collected = _("{mode}, collected {at}") if collector.scanned_at else _("{mode}, nothing collected yet")
+        age = say(collected, mode=mode, at=local_clock_time(collector.scanned_at) if collector.scanned_at else "")
         edited = [f"{f.task}/{f.name}" for f in snapshot.files if f.state == "editing"]
         task = self.app.current_task
         waits = len(snapshot.pending) + len(snapshot.asked)

@@ -22,7 +22,7 @@ def loss_chart(run: RunStatus | None, history: History = (), *, log: bool = Fals
 def throughput_chart(run: RunStatus | None, history: History = ()) -> ChartView:
     """Throughput over steps, in the unit that the log prints. The loss beside it says as of when: 55 B/s less on the line."""
     unit = run.summary.throughput_unit if run else ""
-    view = _chart(say(_("Throughput")), run, history, 2, unit or _("none yet"), log=False)
+    view = _chart(say(_("Throughput")), run, history, 2, unit or _("unknown unit"), log=False)
     return replace(view, as_of=say(""))
 
 
@@ -34,4 +34,5 @@ def _chart(title: Display, run: RunStatus | None, history: History, column: int,
     ys = tuple(math.nan if p[column] is None else float(p[column]) for p in points)  # type: ignore[arg-type]
     moment = run.summary.last_sample_at if run else ""
     as_of = say(_("as of {at}"), at=local_clock_time(moment)) if moment else say(_("no data yet"))
-    return ChartView(title=title, series=(Series(name=say("{n}", n=name), x=xs, y=ys),), log=log, as_of=as_of)
+    series = (Series(name=say("{n}", n=name), x=xs, y=ys),) if points else ()
+    return ChartView(title=title, series=series, log=log, as_of=as_of)

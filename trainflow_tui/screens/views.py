@@ -247,7 +247,9 @@ def traces(snapshot: Snapshot, *, compact: bool = False) -> PaneView:
         figures(_("Idle"), 7),
         Column(_("At"), 8),
     )
-    view = PaneView(say(_("Traces")), columns, tuple(rows), say(_("No trace yet.  n  or  trainflow trace add FILE")))
+    keys = "3 n" if compact else "n"
+    empty = say(_("No trace yet.  {keys}  or  trainflow trace add FILE"), keys=keys)
+    view = PaneView(say(_("Traces")), columns, tuple(rows), empty)
     return view.only(0, 2, 5) if compact else view
 
 
@@ -396,7 +398,9 @@ def nodes(snapshot: Snapshot, *, compact: bool = False) -> PaneView:
                 ),
             )
         )
-    view = PaneView(say(_("Nodes")), columns, tuple(rows), say(_("No node yet.  n  or  trainflow node check")))
+    keys = "4 n" if compact else "n"
+    empty = say(_("No node yet.  {keys}  or  trainflow node check"), keys=keys)
+    view = PaneView(say(_("Nodes")), columns, tuple(rows), empty)
     return view.only(0, 1, 3, 5) if compact else view
 
 

@@ -18,7 +18,8 @@ _ = _CATALOGUE.gettext
 OK: Final = "green"
 WARN: Final = "yellow"
 BAD: Final = "bold red"
-MUTED: Final = "dim"
+MUTED: Final = "#949494"
+"""A colour that rich and Textual both know. The attribute `dim` would stay on the row under the cursor, unreadable there."""
 ACCENT: Final = "cyan"
 
 

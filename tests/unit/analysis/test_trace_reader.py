@@ -126,7 +126,7 @@ def test_a_trace_without_events_is_empty_and_no_error(tmp_path, text):
         (b"\x28\xb5\x2f\xfd\x00\x00", "zstd"),
         (b"PK\x03\x04\x00\x00", "zip"),
         (
-            gzip.compress(b'{"schemaVersion": 1, "deviceProperties": [' + bytes(range(48, 58)) * 20)[:40],
+            gzip.compress(b'{"schemaVersion": 1, "deviceProperties": [' + bytes(range(48, 58)) * 20, mtime=0)[:40],
             "no traceEvents",
         ),
     ],

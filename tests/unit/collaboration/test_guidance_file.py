@@ -165,7 +165,7 @@ LINES = st.one_of(
 
 def written(text: str) -> list[str]:
     """The lines that are not blank, by another way than the parser's."""
-    return [line for line in re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")) if line.strip()]
+    return [line for line in re.split(r"\r\n|\r|\n", text) if line.strip()]
 
 
 @given(st.lists(LINES, max_size=25), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans())
@@ -175,7 +175,7 @@ def test_every_line_that_is_not_blank_is_in_exactly_one_item_in_order(lines, eol
     text = TEMPLATE.replace("\n", eol) + own if with_template else own
     parsed = parse_guidance(text, template=TEMPLATE if with_template else "")
     found = [line for item in parsed.items for line in written(item.text)]
-    assert found == written(own)
+    assert found == written(own if with_template else own.removeprefix("\ufeff"))
     assert len({i.explicit_id for i in parsed.items if i.explicit_id}) == sum(1 for i in parsed.items if i.explicit_id)
     assert len({(i.anchor, i.occurrence) for i in parsed.items}) == len(parsed.items)
     starts = [i.first_line for i in parsed.items]
