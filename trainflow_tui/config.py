@@ -14,32 +14,107 @@ import msgspec
 from trainflow_tui.errors import UsageError
 
 FILE_NAME: Final = "trainflow.toml"
-THEMES: Final = ("dark", "ansi")
+
+Value = int | str | bool | dict[str, str]
+
+
+class Field(msgspec.Struct, frozen=True, kw_only=True):
+    """One setting: what it takes, and what it does. `docs/configuration.md` and the checks are made from these."""
+
+    key: str
+    default: Value
+    about: str
+    choices: tuple[str, ...] = ()
+    low: int = 0
+    high: int = 0
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, in words."""
+        if self.choices:
+            return " or ".join(self.choices)
+        if self.high:
+            return f"a whole number from {self.low} to {self.high}"
+        return "a table of binding = keys" if isinstance(self.default, dict) else "true or false"
+
+
+FIELDS: Final = (
+    Field(key="poll_seconds", default=300, low=1, high=3600, about="Seconds between two scans of the human files."),
+    Field(key="node_seconds", default=60, low=5, high=3600, about="Seconds between two checks of a node."),
+    Field(
+        key="metrics_days",
+        default=7,
+        low=1,
+        high=3650,
+        about="Days for which samples are kept as they were logged. Their 60 s and 600 s roll-ups stay for ever.",
+    ),
+    Field(
+        key="theme",
+        default="dark",
+        choices=("dark", "light", "ansi", "high-contrast", "colour-blind"),
+        about="Colours. ansi is the terminal's own sixteen; colour-blind says ok in blue and bad in orange.",
+    ),
+    Field(
+        key="glyphs",
+        default="unicode",
+        choices=("unicode", "ascii"),
+        about="Signs of states and lines. ascii draws nothing beyond what every font has.",
+    ),
+    Field(
+        key="markers",
+        default="braille",
+        choices=("braille", "blocks", "ascii"),
+        about="How charts are drawn. `:fonts` shows which ones your font has.",
+    ),
+    Field(
+        key="language",
+        default="auto",
+        choices=("auto", "en", "zh-CN"),
+        about="Language of screens, help and headless pages. auto follows LC_ALL, LC_MESSAGES and LANG.",
+    ),
+    Field(
+        key="files_language",
+        default="en",
+        choices=("en", "zh-CN"),
+        about="Language of the generated files BOARD.md and RECEIPTS.md.",
+    ),
+    Field(key="mouse", default=True, about="Whether the screen takes the mouse. Without it the terminal selects text."),
+    Field(
+        key="clipboard",
+        default="osc52",
+        choices=("osc52", "file"),
+        about="Where copied text goes: to the terminal's clipboard, or into a file where the terminal has no OSC 52.",
+    ),
+    Field(key="readonly", default=False, about="Nothing that changes anything is offered."),
+    Field(key="keys", default={}, about='Keys by binding id, as `docs/keys.md` lists them: quit = "Q,ctrl+q".'),
+)
+_BY_KEY: Final = {field.key: field for field in FIELDS}
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be set. A file is never required."""
+    """What may be set; `FIELDS` says what each is. A file is never required."""
 
     poll_seconds: int = 300
-    """Between two scans of the human files, 1 to 3600."""
     node_seconds: int = 60
-    """Between two checks of a node, 5 to 3600."""
+    metrics_days: int = 7
     theme: str = "dark"
-    """dark, or ansi: the terminal's own sixteen colours."""
+    glyphs: str = "unicode"
+    markers: str = "braille"
+    language: str = "auto"
+    files_language: str = "en"
+    mouse: bool = True
+    clipboard: str = "osc52"
     readonly: bool = False
-    """Nothing that changes anything is offered."""
+    keys: dict[str, str] = {}
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """One value and where it came from."""
 
     key: str
-    value: int | str | bool
+    value: Value
     origin: str
     """default, the path of a file, the name of a variable, or the flag."""
-
-
-_RANGES: Final = {"poll_seconds": (1, 3600), "node_seconds": (5, 3600)}
 
 
 def user_file() -> Path | None:
@@ -58,7 +133,7 @@ def load(
     environment: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
 ) -> tuple[Settings, list[Setting]]:
-    """Merge all sources.
+    """Merge all sources. The tables of keys are merged binding by binding.
 
     Raises:
         UsageError: a file is not TOML, a key is unknown, a value is out of range; names the origin, the key and what was expected.
@@ -68,7 +143,8 @@ def load(
 
     def take(found: Mapping[str, Any], origin: str) -> None:
         for key, value in found.items():
-            values[key] = _checked(key, value, origin)
+            checked = _checked(key, value, origin)
+            values[key] = {**values.get(key, {}), **checked} if isinstance(checked, dict) else checked
             origins[key] = origin
 
     for path in (user_file(), workspace / FILE_NAME if workspace else None):
@@ -76,7 +152,7 @@ def load(
             take(_read_file(path), str(path))
     for name, text in sorted((os.environ if environment is None else environment).items()):
         key = name.removeprefix("TRAINFLOW_").lower()
-        if name.startswith("TRAINFLOW_") and key in Settings.__struct_fields__:
+        if name.startswith("TRAINFLOW_") and key in _BY_KEY:
             take({key: text}, name)
     for key, value in (flags or {}).items():
         if value is not None:
@@ -104,26 +180,32 @@ def _read_file(path: Path) -> Mapping[str, Any]:
         ) from problem
 
 
-def _checked(key: str, value: Any, origin: str) -> int | str | bool:
-    if key not in Settings.__struct_fields__:
-        known = ", ".join(Settings.__struct_fields__)
+def _checked(key: str, value: Any, origin: str) -> Value:
+    field = _BY_KEY.get(key)
+    if field is None:
+        known = ", ".join(_BY_KEY)
         raise UsageError("setting-unknown", f"{origin}: there is no setting {key!r}. Known: {known}.", subject=key)
-    if key in _RANGES:
-        low, high = _RANGES[key]
+    found: Value | None
+    if field.choices:
+        found = value if value in field.choices else None
+    elif field.high:
         number = _integer(value)
-        if number is None or not low <= number <= high:
-            raise _refused(origin, key, value, f"a whole number from {low} to {high}")
-        return number
-    if key == "theme":
-        if value not in THEMES:
-            raise _refused(origin, key, value, " or ".join(THEMES))
-        return str(value)
-    flag = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}.get(
-        str(value).lower()
-    )
-    if flag is None:
-        raise _refused(origin, key, value, "true or false")
-    return flag
+        found = number if number is not None and field.low <= number <= field.high else None
+    elif isinstance(field.default, dict):
+        found = _table(value)
+    else:
+        found = _FLAGS.get(str(value).lower())
+    if found is None:
+        raise UsageError(
+            "setting-value",
+            f"{origin}: {key} = {str(value)[:80]!r}; expected {field.expected}.",
+            subject=key,
+            next_step="Correct the value.",
+        )
+    return found
+
+
+_FLAGS: Final = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
 
 
 def _integer(value: Any) -> int | None:
@@ -137,10 +219,10 @@ def _integer(value: Any) -> int | None:
         return None
 
 
-def _refused(origin: str, key: str, value: Any, expected: str) -> UsageError:
-    return UsageError(
-        "setting-value",
-        f"{origin}: {key} = {str(value)[:80]!r}; expected {expected}.",
-        subject=key,
-        next_step="Correct the value.",
-    )
+def _table(value: Any) -> dict[str, str] | None:
+    """A table of texts; from a variable in the form `id=keys;id=keys`."""
+    if isinstance(value, str):
+        value = dict(part.split("=", 1) if "=" in part else (part, None) for part in value.split(";") if part.strip())
+    if not isinstance(value, dict) or not all(isinstance(keys, str) for keys in value.values()):
+        return None
+    return {name.strip(): keys.strip() for name, keys in value.items()}
