@@ -32,7 +32,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     def expected(self) -> str:
         """What a value must be, in words."""
         if self.choices:
-            return " or ".join(self.choices)
+            return f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
         if self.high:
             return f"a whole number from {self.low} to {self.high}"
         return "a table of binding = keys" if isinstance(self.default, dict) else "true or false"
@@ -222,7 +222,8 @@ def _integer(value: Any) -> int | None:
 def _table(value: Any) -> dict[str, str] | None:
     """A table of texts; from a variable in the form `id=keys;id=keys`."""
     if isinstance(value, str):
-        value = dict(part.split("=", 1) if "=" in part else (part, None) for part in value.split(";") if part.strip())
+        pairs = [part.partition("=") for part in value.split(";") if part.strip()]
+        value = {name: keys for name, sign, keys in pairs if sign} if all(sign for _, sign, _ in pairs) else None
     if not isinstance(value, dict) or not all(isinstance(keys, str) for keys in value.values()):
         return None
     return {name.strip(): keys.strip() for name, keys in value.items()}

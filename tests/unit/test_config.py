@@ -37,7 +37,7 @@ def test_each_source_overrides_the_one_before(tmp_path, monkeypatch):
         ("poll_seconds = 3601", "1 to 3600"),
         ("poll_seconds = true", "1 to 3600"),
         ('poll_seconds = "often"', "1 to 3600"),
-        ('theme = "pink"', "dark or ansi"),
+        ('theme = "pink"', "dark, light, ansi, high-contrast or colour-blind"),
         ("readonly = 3", "true or false"),
         ("polls = 3", "no setting 'polls'"),
         ("poll_seconds = ", "trainflow.toml"),
