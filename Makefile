@@ -7,13 +7,13 @@ STAMP := $(VENV)/.installed
 WORKERS ?= 2
 DEMO ?= .demo
 
-.PHONY: demo test test-long check bench docs clean
+.PHONY: demo test test-long check bench docs catalogue clean
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 …"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,web]'
 	@touch $(STAMP)
 
 demo: $(STAMP)
@@ -37,6 +37,10 @@ bench: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python scripts/screenshots.py
+	$(BIN)/python scripts/reference.py
+
+catalogue: $(STAMP)
+	$(BIN)/python scripts/catalogue.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis $(DEMO)

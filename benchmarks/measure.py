@@ -49,8 +49,18 @@ def _megabytes(usage: resource.struct_rusage) -> float:
     return usage.ru_maxrss / (1024 if sys.platform.startswith("linux") else 1024 * 1024)
 
 
-def show(what: str, measured: float, budget: float | None, unit: str) -> None:
-    """One line: the figure, its budget and their ratio (below 1 is within, except where the budget is a floor)."""
+def show(what: str, measured: float | None, budget: float | None, unit: str, *, beside: str = "") -> None:
+    """One line: the figure, its budget and their ratio (below 1 is within, except where the budget is a floor).
+
+    None was not seen. `beside` stands at the end: another program's figure, or a condition.
+    """
     limit = f"{budget:g} {unit}" if budget is not None else "–"
-    ratio = f"{measured / budget:7.2f}" if budget else "      –"
-    print(f"{what:58} {measured:9.3f} {unit:4} {limit:>10} {ratio}", flush=True)
+    ratio = f"{measured / budget:7.2f}" if budget and measured is not None else "      –"
+    figure = f"{measured:9.3f} {unit:4}" if measured is not None else f"{'not seen':>9} {'':4}"
+    print(f"{what:58} {figure} {limit:>10} {ratio}  {beside}".rstrip(), flush=True)
+
+
+def conditions() -> str:
+    """How busy the machine was: figures of a shared one are not those of a quiet one."""
+    load = os.getloadavg()
+    return f"{os.cpu_count()} cores, load {load[0]:.2f} {load[1]:.2f} {load[2]:.2f}"

@@ -21,11 +21,15 @@ SHARED = ROOT.parent / "shared"
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch, tmp_path_factory):
-    """No test sees the user's settings, another workspace or an agent's variable."""
+    """No test sees the user's settings, language, screens of last time, another workspace or an agent's variable."""
     for name in list(os.environ):
         if name.startswith("TRAINFLOW_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    for name in ("EDITOR", "VISUAL", "PAGER", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
     # A pytest parallel to a terminal session must not look like one to the decision record.
     monkeypatch.setenv("COLUMNS", "120")
 

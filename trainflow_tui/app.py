@@ -6,45 +6,40 @@ import contextlib
 import logging
 import os
 import signal
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from textual import events, work
 from textual.binding import BindingType
-from textual.screen import ModalScreen
 from textual.worker import Worker, WorkerState
 
-from trainflow_tui.collaboration import approvals, questions, tasks
-from trainflow_tui.collaboration.identity import agent_behind, current_actor
 from trainflow_tui.errors import TrainflowError
 from trainflow_tui.monitoring.status import RunStatus
-from trainflow_tui.screens import keys, strip_guard
+from trainflow_tui.screens import keys, looks, strip_guard
 from trainflow_tui.screens.base import ModeScreen
 from trainflow_tui.screens.board import BoardScreen
 from trainflow_tui.screens.cluster import ClusterScreen
+from trainflow_tui.screens.command_table import CommandTable
 from trainflow_tui.screens.desk import Child, Desk
+from trainflow_tui.screens.freshness import judge
 from trainflow_tui.screens.host import History, Host
 from trainflow_tui.screens.hotspots import HotspotsScreen
 from trainflow_tui.screens.link_policy import LinkPolicy
 from trainflow_tui.screens.live import LiveScreen
 from trainflow_tui.screens.overview import OverviewScreen
 from trainflow_tui.screens.questions import QuestionsScreen
+from trainflow_tui.screens.slow_link import TICK_S
 from trainflow_tui.screens.snapshot import Snapshot
+from trainflow_tui.screens.terminal_life import TerminalLife
+from trainflow_tui.screens.widgets.line_chart import LineChart
 from trainflow_tui.screens.words import _, say
-from trainflow_tui.text import display
-
-if TYPE_CHECKING:
-    from trainflow_tui.screens.dialogs.approval import Verdict
+from trainflow_tui.text import Display, display
 
 _log = logging.getLogger(__name__)
-T = TypeVar("T")
-TICK_S = 1.0
 COLLECTOR_CHECK_TICKS = 10
-THEMES = {"dark": "textual-dark", "ansi": "ansi-dark"}
 
 
-class TrainflowApp(LinkPolicy, Host):
+class TrainflowApp(TerminalLife, LinkPolicy, CommandTable, Host):
     """Six modes over one workspace. Its exit value is the process status."""
 
     TITLE = "trainflow"
@@ -63,19 +58,33 @@ class TrainflowApp(LinkPolicy, Host):
 
     def __init__(self, desk: Desk, *, theme: str = "dark", readonly: bool = False) -> None:
         strip_guard.install()
-        colourless = bool(os.environ.get("NO_COLOR"))
-        super().__init__(ansi_color=True if colourless or theme == "ansi" else None)
-        self.theme = THEMES["ansi" if colourless else theme]
+        self._colourless = bool(os.environ.get("NO_COLOR"))
+        super().__init__(ansi_color=True if self._colourless or theme == "ansi" else None)
+        for own in looks.OWN_THEMES:
+            self.register_theme(own)
+        looks.use_signs(glyphs=desk.settings.glyphs, markers=desk.settings.markers)
+        self.theme = looks.use("ansi" if self._colourless else theme).theme
         self.animation_level = "none"
         self.desk = desk
         self.readonly = readonly
-        self.snapshot: Snapshot | None = desk.first
+        self.own_keys = keys.checked_keymap(desk.settings.keys)
+        self.set_keymap(self.own_keys)
+        self.remembered = desk.remembered
+        if self.remembered.mode in self.MODES:
+            # Textual 8.2.8 begins with this mode; a switch after the start would paint two screens.
+            self._screen_stacks, self._current_mode = {self.remembered.mode: []}, self.remembered.mode
+        self.snapshot = self.latest = desk.first
         self.notice = ""
+        self.moment = ""
         self._ticks = 0
-        self._asking = False
+        self._reading = False
+        self._children: dict[tuple[str, ...], bool] = {}
+        """Verbs that run as children, and whether each was asked for again meanwhile."""
         self.current_task = ""
         self._choose_first_task()
         self._histories: dict[str, History] = {}
+        if self.latest is not None:
+            self.freshness = judge(self.latest, desk.settings, desk.clock.now())
 
     # Life
 
@@ -87,6 +96,8 @@ class TrainflowApp(LinkPolicy, Host):
             self.call_later(self._ensure_collector)
         if self.snapshot and self.snapshot.runs:
             self.read_history([self.snapshot.runs[0].id])
+        if self.desk.memory_note:
+            self.notify(display(self.desk.memory_note), severity="warning", timeout=8, markup=False)
 
     def _handle_signals(self) -> None:
         import asyncio
@@ -97,6 +108,15 @@ class TrainflowApp(LinkPolicy, Host):
             with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.add_signal_handler(number, self.exit, 128 + number)
 
+    def _fatal_error(self) -> None:
+        """What ended the program goes to the terminal and the log, without local variables: those may hold secrets."""
+        from rich.segment import Segments
+        from rich.traceback import Traceback
+
+        _log.critical("the screen ended", exc_info=True)
+        self._exit_renderables.append(Segments(self.console.render(Traceback(show_locals=False, max_frames=20))))
+        self._close_messages_no_wait()
+
     async def _ensure_collector(self) -> None:
         try:
             await self.desk.ensure_watch()
@@ -104,34 +124,48 @@ class TrainflowApp(LinkPolicy, Host):
             self.tell(problem)
 
     def on_unmount(self) -> None:
-        """Give back what was opened."""
+        """Keep how it looked, and give back what was opened."""
+        self.remember()
         self.desk.close()
 
     async def on_event(self, event: events.Event) -> None:
         """Drop keys and clicks that are older than the moment from which an open dialog may be decided."""
         if isinstance(event, events.Key | events.MouseEvent) and self.screen_stack:
-            armed_at = getattr(self.screen, "armed_at", 0.0)
+            armed_at = max(self.armed_after, getattr(self.screen, "armed_at", 0.0))
             if event.time < armed_at and not (isinstance(event, events.Key) and event.key == "escape"):
                 return
         await super().on_event(event)
 
-    @work(group="tick", exclusive=True, exit_on_error=False)
+    @work(group="tick", exit_on_error=False)
     async def _tick(self) -> None:
         if not self._terminal_is_there():
             self.exit(129)
             return
+        self.line_tick()
+        if self._reading:
+            return  # a reading that takes longer than a tick is waited for: given up each time, nothing would ever come
+        self._reading = True
+        try:
+            await self._read_newest()
+        finally:
+            self._reading = False
+
+    async def _read_newest(self) -> None:
         self._ticks += 1
         if self._ticks % COLLECTOR_CHECK_TICKS == 0 and not self.readonly:
             # A collector that was killed leaves its lease behind for some seconds.
             await self._ensure_collector()
-        seen = self.snapshot.version if self.snapshot else None
+        seen = self.latest.version if self.latest else None
         fresh = await self.desk.changed_since(seen)
+        if fresh is None and self._judged() != self.freshness and not self.moment:
+            # What seems stale may have been checked without news: look again before saying so.
+            fresh = await self.desk.changed_since(None)
         if fresh is not None:
-            self.take(fresh)
+            self.take(fresh, by_itself=True)
 
     def _terminal_is_there(self) -> bool:
         # A terminal that went away without a signal re-parents or ends the session; reading it then fails at once.
-        if self.is_headless:
+        if self.is_headless or self.is_web:
             return True
         try:
             return os.isatty(0) or os.isatty(2)
@@ -142,29 +176,63 @@ class TrainflowApp(LinkPolicy, Host):
         """A worker that failed says so, on the screen and in the log; the application goes on."""
         if event.state is WorkerState.ERROR and event.worker.error is not None:
             problem = event.worker.error
-            _log.error("worker %s failed", event.worker.group, exc_info=problem)
             if not isinstance(problem, TrainflowError):
+                _log.error("worker %s failed", event.worker.group, exc_info=problem)
                 words = f"{event.worker.group}: {type(problem).__name__}: {problem}"
                 problem = TrainflowError("worker-failed", words, next_step="`trainflow logs` holds the details.")
             self.tell(problem)
 
-    def take(self, snapshot: Snapshot) -> None:
-        """Show a newer reading of the workspace."""
+    # What is shown
+
+    def take(self, snapshot: Snapshot, *, by_itself: bool = False) -> None:
+        """Show a newer reading of the workspace; at the time cursor only what waits now is told.
+
+        What nobody asked for waits for the line, and for somebody to look.
+        """
+        self.latest = snapshot
+        if self.moment:
+            if isinstance(self.screen, ModeScreen):
+                self.screen.refresh_header()
+            return
         self.snapshot = snapshot
+        self.judge_sources()
         self._choose_first_task()
-        self._repaint()
+        if by_itself:
+            self.paint_data()
+        else:
+            self._repaint()
+
+    def _judged(self) -> object:
+        return judge(self.latest, self.desk.settings, self.desk.clock.now()) if self.latest else self.freshness
+
+    def judge_sources(self) -> None:
+        """Judge again what is stale."""
+        if self.latest is not None:
+            self.freshness = judge(self.latest, self.desk.settings, self.desk.clock.now())
 
     def _choose_first_task(self) -> None:
-        # What waits for a person comes first, else the newest.
+        # The one of last time; else what waits for a person, else the newest.
         found = self.snapshot.tasks if self.snapshot else []
         if not self.current_task and found:
             waiting = [t.id for t in found if self.snapshot and self.snapshot.waiting(t.id)]
-            self.current_task = waiting[0] if waiting else found[-1].id
+            last = [t.id for t in found if t.id == self.remembered.task]
+            self.current_task = [*last, *waiting, found[-1].id][0]
 
     def _repaint(self) -> None:
         for screen in self.screen_stack:
             if isinstance(screen, ModeScreen):
                 screen.refresh_from_app()
+
+    def show_badge(self) -> None:
+        """The header says that the line is slow, or no longer."""
+        if self.screen_stack and isinstance(self.screen, ModeScreen):
+            self.screen.refresh_header()
+
+    def redraw(self) -> None:
+        """Draw the screen from the snapshot again."""
+        if self.screen_stack and isinstance(self.screen, ModeScreen) and self.snapshot is not None:
+            self.screen.shown = None
+            self.screen.refresh_from_app()
 
     def history(self, run: RunStatus | None) -> History:
         """The run's stored points before its recent ones; empty until they were read."""
@@ -176,49 +244,69 @@ class TrainflowApp(LinkPolicy, Host):
         if missing:
             self._load_histories(missing)
 
+    def forget_histories(self) -> None:
+        """What was read of runs belongs to another time."""
+        self._histories.clear()
+
     @work(group="history", exclusive=True, exit_on_error=False)
     async def _load_histories(self, runs: list[str]) -> None:
+        moment = self.moment
         for run in runs:
-            self._histories[run] = await self.desk.history(run)
-        self._redraw()
-
-    def _redraw(self) -> None:
-        if isinstance(self.screen, ModeScreen) and self.snapshot is not None:
-            self.screen.shown = None
-            self.screen.refresh_from_app()
-
-    # Telling
+            points = await self.desk.history(run, until=moment or None)
+            if moment == self.moment:
+                self._histories[run] = points
+        self.redraw()
 
     def say_notice(self, words: str) -> None:
         """A standing word in the header; empty removes it."""
         self.notice = words
-        self._redraw()
+        if self.screen_stack and isinstance(self.screen, ModeScreen):
+            self.screen.refresh_header()
 
-    def tell(self, problem: TrainflowError) -> None:
-        """Show what went wrong, with what to do."""
-        words = say("{message} {next}", message=problem.message, next=problem.next_step)
-        self.notify(words, title=_("Not done"), severity="error", timeout=10, markup=False)
+    def use_look(self, theme: str | None = None) -> None:
+        """Draw everything in this theme, language and alphabet; without colours every theme looks alike."""
+        if theme is not None:
+            self.theme = looks.use("ansi" if self._colourless else theme).theme
+        for stack in self._screen_stacks.values():
+            for screen in stack:
+                screen.refresh(repaint=True, layout=True)
+                if isinstance(screen, ModeScreen):
+                    screen.shown = None
+                    for chart in screen.query(LineChart):
+                        chart.draw_anew()
+        self.redraw()
 
-    def _done(self, words: str) -> None:
-        self.notify(display(words), timeout=4, markup=False)
+    def remember(self) -> None:
+        """Keep what the screens look like for the next time."""
+        memory = self.remembered
+        memory.mode, memory.task = self.current_mode, self.current_task
+        for stack in self._screen_stacks.values():
+            for screen in stack:
+                if isinstance(screen, ModeScreen) and screen.is_mounted:
+                    memory.take(screen.mode, screen.remembered_view(), screen.remembered_panes())
+        self.desk.save_memory()
 
-    @work(group="write", exit_on_error=False)
-    async def _write(self, change: Callable[[Any], object], done: str) -> None:
-        try:
-            await self.desk.run(change)
-        except TrainflowError as problem:
-            self.tell(problem)
-            return
-        fresh = await self.desk.changed_since(None)
-        if fresh is not None:
-            self.take(fresh)
-        self._done(done)
+    # What may not be done
 
-    def refused_readonly(self) -> bool:
-        """Whether this is read-only mode, saying so."""
+    def why_disabled(self, binding: str) -> Display | None:
+        """Why a binding does nothing now, or None where it works."""
+        if binding not in keys.MUTATING:
+            return None
         if self.readonly:
-            self.notify(_("Read-only mode: nothing is changed."), severity="warning", markup=False)
-        return self.readonly
+            return say(_("not in read-only mode"))
+        return say(_("not in the past")) if self.moment else None
+
+    def refused(self, *, quiet: bool = False) -> bool:
+        """Whether nothing may be changed now, saying why."""
+        if self.readonly:
+            words = _("Read-only mode: nothing is changed.")
+        elif self.moment:
+            words = _("This is the past: nothing is changed. esc returns to now.")
+        else:
+            return False
+        if not quiet:
+            self.notify(words, severity="warning", markup=False)
+        return True
 
     # Actions
 
@@ -235,36 +323,42 @@ class TrainflowApp(LinkPolicy, Host):
     def action_filter(self) -> None:
         """Filter the focused list."""
         if isinstance(self.screen, ModeScreen):
-            self.screen.open_prompt("filter")
+            if self.screen.focused_pane() is None:
+                self.notify(_("There is no list here."), timeout=3, markup=False)
+            else:
+                self.screen.open_prompt("filter")
 
     async def action_back(self) -> None:
-        """Clear the filter, leave the zoom, then go to the overview; never quit."""
+        """Clear the filter, the marks, the zoom, the time cursor; then go to the overview; never quit."""
         screen = self.screen
         if not isinstance(screen, ModeScreen):
             return
         pane = screen.focused_pane()
         if pane is not None and pane.row_filter.text:
             pane.filter("")
+        elif pane is not None and pane.marks:
+            pane.clear_marks()
         elif screen.has_class("-zoomed"):
             screen.action_zoom()
+        elif self.moment:
+            self.leave_past()
         elif self.current_mode != "overview":
             self.switch_mode("overview")
 
     def action_help(self) -> None:
         """Show every key of this screen."""
         from trainflow_tui.screens.dialogs.help import help_text
-        from trainflow_tui.screens.dialogs.writing import ReadingDialog
 
         if isinstance(self.screen, ModeScreen):
-            self.push_screen(ReadingDialog(say(_("Keys")), help_text(self.screen, readonly=self.readonly)))
+            self.read(say(_("Keys")), help_text(self.screen))
 
-    def action_leave_hint(self) -> None:
-        """Say how to quit."""
-        self.notify(_("q quits."), timeout=3, markup=False)
+    def action_leave(self) -> None:
+        """Quit; while this screen's own collector runs, say so and offer to leave one running."""
+        self.hold_keys()
+        self._leave()
 
     @work(group="leave", exit_on_error=False)
-    async def action_leave(self) -> None:
-        """Quit; while this screen's own collector runs, say so and offer to leave one running."""
+    async def _leave(self) -> None:
         from trainflow_tui.screens.dialogs.choice import Choice, ChoiceDialog
 
         if self.desk.own_watch_runs:
@@ -274,69 +368,42 @@ class TrainflowApp(LinkPolicy, Host):
                 Choice("w", say(_("Quit and leave `trainflow watch` running")), "leave"),
                 Choice("b", say(_("Back")), "back"),
             )
-            answer = await self._answer_of(ChoiceDialog(say(_("This screen runs the collector")), about, choices))
+            answer = await self.answer_of(ChoiceDialog(say(_("This screen runs the collector")), about, choices))
             if answer not in ("quit", "leave"):
                 return
             if answer == "leave":
                 await self.desk.leave_watch()
         self.exit(0)
 
-    @work(group="refresh", exclusive=True, exit_on_error=False)
-    async def action_refresh_now(self) -> None:
+    def action_refresh_now(self) -> None:
         """Run one round of everything, by the same verb as `--once`."""
-        if self.refused_readonly():
-            return
-        await self._run_child(Child(("--once",), say(_("Refreshing"))))
-
-    # Commands
-
-    def run_command(self, words: str) -> None:
-        """Do what stands after ':'."""
-        verb, _space, rest = words.strip().partition(" ")
-        rest = rest.strip()
-        if verb.isdigit() and verb in "012345":
-            self.action_show_mode(list(self.MODES)[int(verb)])
-        elif verb == "add":
-            self._add(rest)
-        elif verb == "task" and rest:
-            self._open_or_make_task(rest)
-        elif verb in ("guide", "guidance"):
-            self._write_guidance()
-        elif verb in ("q", "quit"):
-            self.action_leave()
-        elif verb:
-            self.notify(
-                say(_("There is no command {verb}. ? shows them."), verb=verb), severity="warning", markup=False
-            )
-
-    def _add(self, rest: str) -> None:
-        if self.refused_readonly():
-            return
-        kind, _space, name = rest.partition(" ")
-        name = str(Path(name.strip()).expanduser()) if name.strip() else ""
-        task = ("--task", self.current_task) if self.current_task else ()
-        if kind in ("trace", "log") and name:
-            verb = Child((kind, "add", *task, "--", name), say(_("Reading {name}"), name=Path(name).name))
-            self._run_child_worker(verb)
-        elif kind == "node":
-            self._run_child_worker(Child(("node", "check"), say(_("Checking this node"))))
-        else:
-            self.notify(_("add trace FILE · add log FILE · add node"), severity="warning", markup=False)
+        if not self.refused():
+            self.run_child(Child(("--once",), say(_("Refreshing"))))
 
     @work(group="child", exit_on_error=False)
-    async def _run_child_worker(self, child: Child) -> None:
-        await self._run_child(child)
+    async def run_child(self, child: Child) -> None:
+        """Run a verb as a child process, with its progress in the header.
 
-    async def _run_child(self, child: Child) -> None:
+        One that runs already is run once more after it, not beside it: a key that is held down starts no crowd.
+        """
+        if child.arguments in self._children:
+            self._children[child.arguments] = True
+            return
+
         def progress(words: str) -> None:
             self.say_notice(f"{child.title} {words}".strip())
 
-        progress("")
+        again = True
         try:
-            await self.desk.run_child(child, progress)
+            while again:
+                self._children[child.arguments] = False
+                progress("")
+                await self.desk.run_child(child, progress)
+                again = self._children[child.arguments]
         except TrainflowError as problem:
             self.tell(problem)
         finally:
+            del self._children[child.arguments]
             self.say_notice("")
         fresh = await self.desk.changed_since(None)
         if fresh is not None:
@@ -346,7 +413,7 @@ class TrainflowApp(LinkPolicy, Host):
         """Make a task the current one."""
         if id != self.current_task:
             self.current_task = id
-            self._redraw()
+            self.redraw()
 
     def step_task(self, step: int) -> None:
         """The next or previous task."""
@@ -354,136 +421,3 @@ class TrainflowApp(LinkPolicy, Host):
         if ids:
             here = ids.index(self.current_task) if self.current_task in ids else 0
             self.choose_task(ids[(here + step) % len(ids)])
-
-    def _open_or_make_task(self, words: str) -> None:
-        if self.snapshot and any(t.id == words for t in self.snapshot.tasks):
-            self.choose_task(words)
-            self.action_show_mode("board")
-        elif not self.refused_readonly():
-            self._write(lambda w: tasks.create(w, title=words, actor=current_actor("tui")), _("Task created"))
-
-    # What a person writes and decides
-
-    async def _answer_of(self, dialog: ModalScreen[T]) -> T | None:
-        """Show a dialog and wait for its answer. None where one stands already: two quick keys open one dialog, not a pile."""
-        if self._asking or not isinstance(self.screen, ModeScreen):
-            return None
-        self._asking = True
-        try:
-            return await self.push_screen_wait(dialog)
-        finally:
-            self._asking = False
-
-    def ask_new_task(self) -> None:
-        """Ask for a title and make a task."""
-        self._new_task()
-
-    def ask_guidance(self) -> None:
-        """Let guidance be written for the current task; it is collected at once."""
-        self._write_guidance()
-
-    def ask_answer(self, key: str) -> None:
-        """Let an agent's question be answered; an answered one is shown."""
-        self._answer_question(key)
-
-    def ask_decision(self, id: str) -> None:
-        """Open a request and record the verdict."""
-        self._open_approval(id)
-
-    @work(group="dialog", exit_on_error=False)
-    async def _new_task(self) -> None:
-        from trainflow_tui.screens.dialogs.writing import LineDialog
-
-        if self.refused_readonly():
-            return
-        title = await self._answer_of(LineDialog(say(_("New task")), say(_("A title; enter makes it, esc goes back"))))
-        if title:
-            self._write(lambda w: tasks.create(w, title=title, actor=current_actor("tui")), _("Task created"))
-
-    @work(group="dialog", exit_on_error=False)
-    async def _write_guidance(self) -> None:
-        from trainflow_tui.screens.dialogs.writing import WritingDialog
-
-        if self.refused_readonly():
-            return
-        task = self.current_task
-        if not task:
-            self.notify(_("Make a task first: n on the board."), severity="warning", markup=False)
-            return
-        about = say(_("The agent must answer each item. Your GUIDANCE.md stays as it is."))
-        text = await self._answer_of(WritingDialog(say(_("Guidance for {task}"), task=task), about))
-        if text:
-            self._write(lambda w: self.desk.guide(w, task, text), _("Recorded and collected"))
-
-    @work(group="dialog", exit_on_error=False)
-    async def _answer_question(self, key: str) -> None:
-        from trainflow_tui.screens.dialogs.writing import WritingDialog
-
-        task, _slash, id = key.partition("/")
-        found = (
-            next((q for q in self.snapshot.questions if q.task == task and q.id == id), None) if self.snapshot else None
-        )
-        if found is None:
-            return
-        if found.state != "open" or self.readonly:
-            self._read(found.title, f"{found.body}\n\n{found.answer or ''}")
-            return
-        text = await self._answer_of(
-            WritingDialog(say("? {title}", title=found.title), display(found.body, multiline=True, max_cells=2000))
-        )
-        if text:
-            by = current_actor("tui")
-            self._write(
-                lambda w: questions.answer(w.ledger, id, text, actor=by, agent=agent_behind(), task=task), _("Answered")
-            )
-
-    def read_guidance(self, key: str) -> None:
-        """Show a guidance item with its receipts."""
-        task, _slash, id = key.partition("/")
-        for item in self.snapshot.guidance if self.snapshot else []:
-            if item.task == task and item.id == id:
-                receipts = "\n".join(f"v{r.version} {r.state} {r.by}: {r.note}" for r in item.receipts)
-                self._read(f"{item.id} v{item.version} {item.state}", f"{item.text}\n\n{receipts}")
-
-    def read_question(self, key: str) -> None:
-        """Show a question of one's own with its answer."""
-        task, _slash, id = key.partition("/")
-        for q in self.snapshot.questions if self.snapshot else []:
-            if q.task == task and q.id == id:
-                self._read(q.title, f"{q.body}\n\n{q.answer or _('No answer yet.')}")
-
-    def _read(self, title: str, text: str) -> None:
-        from trainflow_tui.screens.dialogs.writing import ReadingDialog
-
-        if isinstance(self.screen, ModeScreen):
-            self.push_screen(ReadingDialog(display(title), display(text, multiline=True, max_cells=100_000)))
-
-    @work(group="dialog", exit_on_error=False)
-    async def _open_approval(self, id: str) -> None:
-        from trainflow_tui.screens.dialogs.approval import ApprovalDialog
-
-        try:
-            found = await self.desk.run(lambda w: approvals.get(w.ledger, id))
-        except TrainflowError as problem:
-            self.tell(problem)
-            return
-        answer = await self._answer_of(ApprovalDialog(found, readonly=self.readonly))
-        if answer is not None:
-            self._decide(answer)
-
-    def _decide(self, answer: Verdict) -> None:
-        by, agent = current_actor("tui"), agent_behind()
-        self._write(
-            lambda w: approvals.decide(
-                w.ledger,
-                answer.approval,
-                answer.verdict,
-                by=by,
-                agent=agent,
-                comment=answer.comment,
-                shown_digest=answer.shown_digest,
-                shown_for_ms=answer.shown_for_ms,
-                input=answer.input,
-            ),
-            _("Decision recorded"),
-        )

@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from trainflow_tui.errors import UsageError
+from trainflow_tui.language import N_
 
 FILE_NAME: Final = "trainflow.toml"
 
@@ -39,54 +40,58 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FIELDS: Final = (
-    Field(key="poll_seconds", default=300, low=1, high=3600, about="Seconds between two scans of the human files."),
-    Field(key="node_seconds", default=60, low=5, high=3600, about="Seconds between two checks of a node."),
+    Field(key="poll_seconds", default=300, low=1, high=3600, about=N_("Seconds between two scans of the human files.")),
+    Field(key="node_seconds", default=60, low=5, high=3600, about=N_("Seconds between two checks of a node.")),
     Field(
         key="metrics_days",
         default=7,
         low=1,
         high=3650,
-        about="Days for which samples are kept as they were logged. Their 60 s and 600 s roll-ups stay for ever.",
+        about=N_("Days for which samples are kept as they were logged. Their 60 s and 600 s roll-ups stay for ever."),
     ),
     Field(
         key="theme",
         default="dark",
         choices=("dark", "light", "ansi", "high-contrast", "colour-blind"),
-        about="Colours. ansi is the terminal's own sixteen; colour-blind says ok in blue and bad in orange.",
+        about=N_("Colours. ansi is the terminal's own sixteen; colour-blind says ok in blue and bad in orange."),
     ),
     Field(
         key="glyphs",
         default="unicode",
         choices=("unicode", "ascii"),
-        about="Signs of states and lines. ascii draws nothing beyond what every font has.",
+        about=N_("Signs of states and lines. ascii draws nothing beyond what every font has."),
     ),
     Field(
         key="markers",
         default="braille",
         choices=("braille", "blocks", "ascii"),
-        about="How charts are drawn. `:fonts` shows which ones your font has.",
+        about=N_("How charts are drawn. `:fonts` shows which ones your font has."),
     ),
     Field(
         key="language",
         default="auto",
         choices=("auto", "en", "zh-CN"),
-        about="Language of screens, help and headless pages. auto follows LC_ALL, LC_MESSAGES and LANG.",
+        about=N_("Language of screens, help and headless pages. auto follows LC_ALL, LC_MESSAGES and LANG."),
     ),
     Field(
         key="files_language",
         default="en",
         choices=("en", "zh-CN"),
-        about="Language of the generated files BOARD.md and RECEIPTS.md.",
+        about=N_("Language of the generated files BOARD.md and RECEIPTS.md."),
     ),
-    Field(key="mouse", default=True, about="Whether the screen takes the mouse. Without it the terminal selects text."),
+    Field(
+        key="mouse", default=True, about=N_("Whether the screen takes the mouse. Without it the terminal selects text.")
+    ),
     Field(
         key="clipboard",
         default="osc52",
         choices=("osc52", "file"),
-        about="Where copied text goes: to the terminal's clipboard, or into a file where the terminal has no OSC 52.",
+        about=N_(
+            "Where copied text goes: to the terminal's clipboard, or into a file where the terminal has no OSC 52."
+        ),
     ),
-    Field(key="readonly", default=False, about="Nothing that changes anything is offered."),
-    Field(key="keys", default={}, about='Keys by binding id, as `docs/keys.md` lists them: quit = "Q,ctrl+q".'),
+    Field(key="readonly", default=False, about=N_("Nothing that changes anything is offered.")),
+    Field(key="keys", default={}, about=N_('Keys by binding id, as `docs/keys.md` lists them: quit = "Q,ctrl+q".')),
 )
 _BY_KEY: Final = {field.key: field for field in FIELDS}
 
@@ -143,13 +148,13 @@ def load(
 
     def take(found: Mapping[str, Any], origin: str) -> None:
         for key, value in found.items():
-            checked = _checked(key, value, origin)
-            values[key] = {**values.get(key, {}), **checked} if isinstance(checked, dict) else checked
+            found_value = checked(key, value, origin)
+            values[key] = {**values.get(key, {}), **found_value} if isinstance(found_value, dict) else found_value
             origins[key] = origin
 
     for path in (user_file(), workspace / FILE_NAME if workspace else None):
         if path is not None:
-            take(_read_file(path), str(path))
+            take(read_file(path), str(path))
     for name, text in sorted((os.environ if environment is None else environment).items()):
         key = name.removeprefix("TRAINFLOW_").lower()
         if name.startswith("TRAINFLOW_") and key in _BY_KEY:
@@ -164,7 +169,12 @@ def load(
     ]
 
 
-def _read_file(path: Path) -> Mapping[str, Any]:
+def read_file(path: Path) -> Mapping[str, Any]:
+    """The settings of a file as they are written; none where there is no file.
+
+    Raises:
+        UsageError: it is no regular file, unreadable, or not TOML.
+    """
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
             raise OSError("it is no regular file")
@@ -180,7 +190,12 @@ def _read_file(path: Path) -> Mapping[str, Any]:
         ) from problem
 
 
-def _checked(key: str, value: Any, origin: str) -> Value:
+def checked(key: str, value: Any, origin: str) -> Value:
+    """The value of a setting in its own type.
+
+    Raises:
+        UsageError: no such setting, or not what it takes; names the origin, the value and what was expected.
+    """
     field = _BY_KEY.get(key)
     if field is None:
         known = ", ".join(_BY_KEY)

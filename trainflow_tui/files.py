@@ -21,7 +21,9 @@ __all__ = [
     "create_exclusive",
     "ensure_private_directory",
     "filesystem_kind",
+    "kind_of",
     "open_regular",
+    "shortage",
     "sync_directory",
     "write_atomic",
 ]
@@ -106,8 +108,10 @@ def create_exclusive(path: str | os.PathLike[str], content: bytes, *, mode: int 
     return True
 
 
-def ensure_private_directory(path: str | os.PathLike[str]) -> None:
+def ensure_private_directory(path: str | os.PathLike[str], *, parents: bool = True) -> None:
     """Make the directory, and the missing ones above it, for this user alone (0700). One that exists keeps its mode.
+
+    Without `parents` only the last one is made: where the place itself may be gone, no other is put there.
 
     Raises:
         RefusedError: the path is a symbolic link or no directory, or others may write to the directory that is there.
@@ -117,12 +121,15 @@ def ensure_private_directory(path: str | os.PathLike[str]) -> None:
     try:
         found = directory.lstat()
     except FileNotFoundError:
-        _make_private(directory)
+        if parents:
+            _make_private(directory)
+        else:
+            directory.mkdir(mode=0o700, exist_ok=True)
         found = directory.lstat()
     if not stat.S_ISDIR(found.st_mode):
         raise RefusedError(
             "not-a-directory",
-            f"{directory} is a {_kind(found.st_mode)}, not a directory.",
+            f"{directory} is a {kind_of(found.st_mode)}, not a directory.",
             subject=str(directory),
             next_step="Move it away, or name another place.",
         )
@@ -150,12 +157,12 @@ def open_regular(path: str | os.PathLike[str]) -> int:
         if problem.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
             mode = os.lstat(path).st_mode
             if not stat.S_ISREG(mode):
-                raise NotRegularFileError(path, _kind(mode)) from problem
+                raise NotRegularFileError(path, kind_of(mode)) from problem
         raise
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
-        raise NotRegularFileError(path, _kind(mode))
+        raise NotRegularFileError(path, kind_of(mode))
     return descriptor
 
 
@@ -215,8 +222,32 @@ _KINDS: Final = {
 }
 
 
-def _kind(mode: int) -> str:
+def kind_of(mode: int) -> str:
+    """What a `st_mode` says that something is, in words."""
     return _KINDS.get(stat.S_IFMT(mode), "special file")
+
+
+RESERVE_BYTES: Final = 64 << 20
+_FEW_INODES: Final = 8
+
+
+def shortage(path: str | os.PathLike[str]) -> str:
+    """Why only what people decide may still be written to the disk of `path`, in words; empty where there is room.
+
+    The last 64 MiB, or the last twentieth of a smaller disk, are left to the ledger and to what people write. No file holds
+    that room: whoever filled the disk would take it too as soon as it was given free.
+    """
+    try:
+        found = os.statvfs(path)
+    except OSError:
+        return ""
+    if found.f_flag & os.ST_RDONLY:
+        return "the disk is mounted read-only"
+    free_bytes, all_bytes = found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+    if free_bytes < min(RESERVE_BYTES, all_bytes // 20):
+        return f"{free_bytes >> 20} MiB are left" if free_bytes >> 20 else "less than 1 MiB is left"
+    # File systems that have as many as they want report none at all.
+    return "the disk takes no more files" if found.f_files and found.f_favail < _FEW_INODES else ""
 
 
 _LOCAL: Final = re.compile(

@@ -1,4 +1,7 @@
-"""The program's own log: one JSON object a line, so that nothing a host or a job is named can make a second record."""
+"""The program's own log: one JSON object a line, so that nothing a host or a job is named can make a second record.
+
+Secrets are taken out before a line is written.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,12 @@ class _JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "pid": record.process,
             "part": record.name.removeprefix("trainflow_tui."),
-            "text": record.getMessage(),
+            "text": _without_secrets(record.getMessage()),
         }
         if record.exc_info and record.exc_info[1] is not None:
             # Frames without local variables: those may hold secrets.
-            entry["error"] = repr(record.exc_info[1])
-            entry["trace"] = self.formatException(record.exc_info).splitlines()[-12:]
+            entry["error"] = _without_secrets(repr(record.exc_info[1]))
+            entry["trace"] = _without_secrets(self.formatException(record.exc_info)).splitlines()[-12:]
         return json.dumps(entry, ensure_ascii=True)
 
     @staticmethod
@@ -32,6 +35,12 @@ class _JsonLines(logging.Formatter):
         import time
 
         return time.gmtime(seconds)
+
+
+def _without_secrets(text: str) -> str:
+    from trainflow_tui.redaction import redact, secret_values  # its patterns cost 15 ms, and most calls log nothing
+
+    return redact(text, known=secret_values(os.environ))[0]
 
 
 class _OnFirstRecord(logging.Handler):

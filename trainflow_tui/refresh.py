@@ -16,6 +16,7 @@ from trainflow_tui.collaboration.collector import Scan
 from trainflow_tui.collaboration.settled_read import SettledReader
 from trainflow_tui.collaboration.tasks import Task
 from trainflow_tui.errors import TrainflowError
+from trainflow_tui.files import shortage
 from trainflow_tui.ledger import manifest
 from trainflow_tui.ledger.events import Actor
 from trainflow_tui.monitoring import follow, node_checks, status
@@ -63,7 +64,12 @@ def run_round(
     parts = _Parts()
     scan: Scan = parts.do("collect", lambda: collector.collect(workspace, actor=actor, reader=reader), Scan())
     parts.troubles += [Trouble(code=e.code, text=e.text, subject=e.file) for e in scan.errors]
-    followed = parts.do("follow", lambda: (follower or Follower()).follow_all(workspace), follow.NOTHING)
+    followed = follow.NOTHING
+    if short := shortage(workspace.state):
+        text = f"Nothing that is measured is recorded: {short}. Free some space."
+        parts.troubles.append(Trouble(code="disk-short", text=text, subject=str(workspace.state)))
+    else:
+        followed = parts.do("follow", lambda: (follower or Follower()).follow_all(workspace), follow.NOTHING)
     parts.troubles += [Trouble(code="log", text=text, subject=run) for run, text in followed.troubles]
     if check_nodes:
         parts.do("check", lambda: node_checks.check_due(workspace), 0)
@@ -111,7 +117,7 @@ def add_guidance(workspace: Workspace, *, task: str, text: str, actor: Actor) ->
 
     Raises:
         UsageError: there is no such task, or the text cannot be kept.
-        OSError: the record is not durable.
+        DamagedError: the record is not durable.
     """
     tasks.get(workspace.ledger, task)
     item = spooled.write_guidance(workspace, task=task, text=text, actor=actor)
@@ -137,11 +143,16 @@ def drop_sealed(workspace: Workspace) -> int:
 
 def once_document(workspace: Workspace, done: Round) -> dict[str, Any]:
     """The keys of `once/1` beside schema, status and reasons."""
+    collected = {"new": done.scan.new, "revised": done.scan.revised, "errors": len(done.scan.errors)}
+    return {"collected": collected} | state_document(workspace) | {"generated": done.changed_files}
+
+
+def state_document(workspace: Workspace) -> dict[str, Any]:
+    """What is known, without what a round did: the keys that `once/1` and `replay/1` share."""
     ledger = workspace.ledger
     pending = approvals.listed(ledger, pending_only=True)
     items = guidance.listed(ledger)
     return {
-        "collected": {"new": done.scan.new, "revised": done.scan.revised, "errors": len(done.scan.errors)},
         "tasks": [
             {"id": t.id, "title": t.title, "state": t.state, "latest_word": t.latest_word, "latest_at": t.latest_at}
             | {"guidance": sum(1 for i in items if i.task == t.id and i.removed_at is None)}
@@ -176,7 +187,6 @@ def once_document(workspace: Workspace, done: Round) -> dict[str, Any]:
                 "SELECT task, name, state, detail, hints FROM human_file ORDER BY task, name"
             )
         ],
-        "generated": done.changed_files,
     }
 
 

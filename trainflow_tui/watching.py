@@ -12,17 +12,20 @@ import select
 import signal
 import socket
 import threading
-from pathlib import Path
 from types import FrameType
 from typing import Final
 
 from trainflow_tui.collaboration import collector, generated_files, spooled
+from trainflow_tui.collaboration.change_events import RETRY_S
+from trainflow_tui.collaboration.change_events import ChangeWatcher as _Watcher
 from trainflow_tui.collaboration.identity import current_actor
 from trainflow_tui.collaboration.settled_read import SettledReader
-from trainflow_tui.errors import BusyError
+from trainflow_tui.errors import BusyError, TrainflowError
+from trainflow_tui.files import shortage
 from trainflow_tui.ledger import leases
 from trainflow_tui.ledger.leases import Lease
 from trainflow_tui.monitoring import leftovers
+from trainflow_tui.monitoring.compaction import Upkeep
 from trainflow_tui.monitoring.follow import Follower
 from trainflow_tui.refresh import run_round
 from trainflow_tui.workspace import Workspace
@@ -32,27 +35,43 @@ LEASE: Final = "watch"
 LEASE_TTL_S: Final = 15.0
 HEARTBEAT_S: Final = 5.0
 TICK_S: Final = 1.0
+SHORTEST_PAUSE_S: Final = 0.05
 FOLLOW_S: Final = 2.0
 """How long one turn reads logs; a long one is read on in the next, so that the heartbeat and the scan are never late."""
-RETRY_S: Final = 5.0
+UPKEEP_S: Final = 30.0
+"""How often the loop asks whether segments are to be rolled up, merged or dropped; while there is such work, one step a turn."""
 SETTLE_RETRIES_S: Final = (1.0, 2.0, 5.0, 10.0)
+_SOON_AGAIN: Final = frozenset({"collect-failed", "disk-full", "disk-short", "ledger-busy", "ledger-unavailable"})
+"""What a disk or another process refused: not left until the next round is due."""
 
 
 def run_watch(workspace: Workspace, *, with_parent: bool) -> Lease | None:
     """Run until a signal, or until standard input closes; returns the holder where somebody else runs the loop or took it."""
     owner = f"{socket.gethostname()}:{os.getpid()}"
-    lease = leases.acquire(workspace.ledger, LEASE, owner, ttl_s=LEASE_TTL_S)
-    if lease is None:
-        return leases.holder(workspace.ledger, LEASE)
-    loop = _Loop(workspace, lease, with_parent=with_parent)
+    while True:
+        lease = leases.acquire(workspace.ledger, LEASE, owner, ttl_s=LEASE_TTL_S)
+        if lease is None:
+            return leases.holder(workspace.ledger, LEASE)
+        loop = _Loop(workspace, lease, with_parent=with_parent)
+        try:
+            loop.run()
+        finally:
+            loop.end()
+            _give_back(workspace, lease)
+        if loop.lost_the_lease:
+            return leases.holder(workspace.ledger, LEASE)
+        if not loop.displaced or not loop.wait_for_place():
+            return None
+
+
+def _give_back(workspace: Workspace, lease: Lease) -> None:
     try:
-        loop.run()
-    finally:
-        loop.end()
         leases.release(workspace.ledger, lease)
         with workspace.ledger.transaction() as transaction:
             transaction.pulse("watch")
-    return leases.holder(workspace.ledger, LEASE) if loop.lost_the_lease else None
+    except TrainflowError as problem:
+        # A full disk, say: the lease runs out by itself.
+        _log.warning("the lease is not given back: %s", problem)
 
 
 class _Loop:
@@ -62,6 +81,9 @@ class _Loop:
         self._with_parent = with_parent
         self._stopping = False
         self.lost_the_lease = False
+        self.displaced = False
+        """The workspace is not at its path any more: what is written here is not found there."""
+        self._said = ""
         self._actor = current_actor("watch")
         self._follower = Follower(seals_by_age=True, round_s=FOLLOW_S)
         self._reader = SettledReader(clock=workspace.clock)
@@ -71,6 +93,8 @@ class _Loop:
         self._next_scan = 0.0
         self._next_heartbeat = 0.0
         self._next_node_check = 0.0
+        self._upkeep = Upkeep()
+        self._next_upkeep = 0.0
         self._retries = list(SETTLE_RETRIES_S)
 
     def run(self) -> None:
@@ -78,7 +102,7 @@ class _Loop:
             signal.signal(number, self._stop)
         with self._workspace.ledger.transaction() as transaction:
             transaction.pulse("watch")
-        while not self._stopping:
+        while not self._stopping and not self.displaced:
             try:
                 self._turn()
             except BusyError:
@@ -93,21 +117,46 @@ class _Loop:
         if self._watcher is not None:
             self._watcher.stop()
 
+    def wait_for_place(self) -> bool:
+        """Wait until something stands at the workspace's path again, and open it; False where it is told to end before."""
+        _log.warning("%s is not where it was: nothing is collected until it is back", self._workspace.root)
+        while not self._stopping:
+            try:
+                if self._workspace.reopen():
+                    return True
+            except (TrainflowError, OSError) as problem:
+                _log.warning("what stands there now cannot be opened: %s", problem)
+                self._not_before = self._workspace.clock.monotonic() + RETRY_S
+            self._wait()
+        return False
+
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._stopping = True
 
     def _turn(self) -> None:
         now = self._workspace.clock.monotonic()
-        if now < self._not_before or not self._holds_lease(now):
+        self.displaced = self._workspace.is_displaced()
+        if self.displaced or now < self._not_before or not self._holds_lease(now):
             return
-        if self._watcher is not None:
-            self._watcher.watch(collector.watched_directories(self._workspace))
+        self._watch_directories()
         if now >= self._next_scan:
             self._scan(now)
         else:
             if self._drain_wakes():
                 self._woken(now)
             self._follow(now)
+        if now >= self._next_upkeep and (shortage(self._workspace.state) or not self._upkeep.step(self._workspace)):
+            self._next_upkeep = now + UPKEEP_S
+
+    def _watch_directories(self) -> None:
+        if self._watcher is None:
+            return
+        self._watcher.watch(collector.watched_directories(self._workspace))
+        if self._watcher.trouble != self._said:
+            said = self._watcher.trouble
+            with self._workspace.ledger.transaction() as transaction:
+                transaction.pulse("watch", _without_events(said) if said else "")
+            self._said = said
 
     def _holds_lease(self, now: float) -> bool:
         if now >= self._next_heartbeat:
@@ -129,7 +178,11 @@ class _Loop:
         leftovers.drop(self._workspace)
         for trouble in done.troubles:
             _log.warning("%s: %s", trouble.code, trouble.text)
-        self._next_scan = self._workspace.clock.monotonic() + self._workspace.settings.poll_seconds
+        # From when it was due, so that the rounds do not drift; after a pause (a suspended machine) one round, not all that were missed.
+        due, poll_s = self._next_scan, self._workspace.settings.poll_seconds
+        self._next_scan = due + poll_s if now - due < TICK_S else now + poll_s
+        if any(trouble.code in _SOON_AGAIN for trouble in done.troubles):
+            self._next_scan = min(self._next_scan, now + SETTLE_RETRIES_S[-1])
         if done.scan.editing or done.scan.provisional:
             # Being edited, or taken while it was: look again soon, until it has come to rest.
             self._next_scan = min(
@@ -146,9 +199,10 @@ class _Loop:
             self._next_scan = min(self._next_scan, now + SETTLE_RETRIES_S[0])
 
     def _follow(self, now: float) -> None:
-        followed = self._follower.follow_all(self._workspace)
-        for run, text in followed.troubles:
-            _log.warning("%s: %s", run, text)
+        if not shortage(self._workspace.state):
+            followed = self._follower.follow_all(self._workspace)
+            for run, text in followed.troubles:
+                _log.warning("%s: %s", run, text)
         if now >= self._next_node_check:
             from trainflow_tui.monitoring import node_checks
 
@@ -164,66 +218,23 @@ class _Loop:
             except queue.Empty:
                 return woken
 
+    def _pause_s(self) -> float:
+        """Until the next turn: a second, less where a scan is due before."""
+        left_s = max(self._next_scan, self._not_before) - self._workspace.clock.monotonic()
+        return min(TICK_S, max(left_s, SHORTEST_PAUSE_S))
+
     def _wait(self) -> None:
         if not self._with_parent:
             if not self._stopping:
-                threading.Event().wait(TICK_S)
+                threading.Event().wait(self._pause_s())
             return
         try:
-            ready, _, _ = select.select([0], [], [], TICK_S)
+            ready, _, _ = select.select([0], [], [], self._pause_s())
             if ready and not os.read(0, 4096):
                 self._stopping = True
         except (OSError, ValueError):
             self._stopping = True
 
 
-class _Watcher:
-    """A supervised thread around watchfiles: it may die of a badly named file or a full inotify table, and is started again."""
-
-    def __init__(self, wakes: queue.SimpleQueue[None]) -> None:
-        self._wakes = wakes
-        self._directories: tuple[Path, ...] = ()
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def watch(self, directories: tuple[Path, ...]) -> None:
-        if directories == self._directories and self._thread is not None and self._thread.is_alive():
-            return
-        self.stop()
-        self._directories = directories
-        if directories:
-            self._stop = threading.Event()
-            self._thread = threading.Thread(
-                target=self._run, args=(directories, self._stop), name="watcher", daemon=True
-            )
-            self._thread.start()
-
-    def stop(self) -> None:
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join(timeout=2)
-            self._thread = None
-
-    def _run(self, directories: tuple[Path, ...], stop: threading.Event) -> None:
-        import watchfiles
-
-        while not stop.is_set():
-            try:
-                changes = watchfiles.watch(
-                    *directories,
-                    stop_event=stop,
-                    recursive=False,
-                    watch_filter=None,
-                    raise_interrupt=False,
-                    rust_timeout=1000,
-                )
-                for found in changes:
-                    if any(_is_news(Path(name)) for _, name in found):
-                        self._wakes.put(None)
-            except Exception:
-                _log.exception("the watcher ended; it starts again")
-                stop.wait(5)
-
-
-def _is_news(path: Path) -> bool:
-    return path.name in collector.WATCHED_NAMES or path.parent.name == "spool"
+def _without_events(reason: str) -> str:
+    return f"Changes to files are not reported ({reason}): the files are looked at every {RETRY_S:.0f} s instead."

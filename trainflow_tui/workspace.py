@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from functools import cached_property
@@ -116,14 +117,7 @@ class Workspace:
         if created:
             _make(root)
             _refuse_foreign(root, state)
-        for name in () if settings.readonly else _FOLDERS:
-            ensure_private_directory(state / name)
-        ledger = Ledger.open(
-            state / "ledger.db",
-            clock=clock,
-            local_filesystem=filesystem_kind(state).local,
-            readonly=settings.readonly,
-        )
+        ledger = _open_ledger(state, clock, readonly=settings.readonly)
         log.start(log_directory(root))
         return cls(root, ledger, clock=clock, settings=settings, origins=origins, created=created)
 
@@ -133,18 +127,48 @@ class Workspace:
         if "store" in self.__dict__:
             self.store.close()
 
+    @property
+    def collaboration(self) -> Path:
+        """Where the folders of the tasks are."""
+        return self.root / "collaboration"
+
     def task_folder(self, task: str) -> Path:
         """Where the human files of a task are."""
-        return self.root / "collaboration" / task
+        return self.collaboration / task
 
     def is_linked_away(self, task: str) -> bool:
         """Whether a link stands in the place of a task's folder. What it leads to is neither read nor written."""
-        folder = self.task_folder(task)
-        return folder.is_symlink() or folder.parent.is_symlink()
+        return stat.S_ISLNK(_mode(self.task_folder(task))) or stat.S_ISLNK(_mode(self.collaboration))
 
     def has_task_folder(self, task: str) -> bool:
         """Whether the task's folder is there, as a directory of this workspace."""
-        return not self.is_linked_away(task) and self.task_folder(task).is_dir()
+        return not self.is_linked_away(task) and stat.S_ISDIR(_mode(self.task_folder(task)))
+
+    def is_displaced(self) -> bool:
+        """Whether the ledger that is open is not the one at its path any more: the workspace was moved, removed or unmounted."""
+        return self.ledger.is_displaced()
+
+    def reopen(self) -> bool:
+        """Open what stands at the workspace's path now, in place of what was open; False where nothing stands there yet.
+
+        Raises:
+            RefusedError: it is foreign.
+            DamagedError: it is no ledger.
+        """
+        if not is_workspace(self.root):
+            return False
+        _refuse_foreign(self.root, self.state)
+        fresh, old = _open_ledger(self.state, self.clock, readonly=self.settings.readonly), self.ledger
+        self.ledger = fresh
+        with contextlib.suppress(
+            Exception
+        ):  # its disk may be gone; SQLite leaves files alone that are not its own any more
+            old.close()
+        if "store" in self.__dict__:
+            self.__dict__.pop("store").close()
+        self.filesystem = filesystem_kind(self.state)
+        log.start(self.logs)
+        return True
 
     @cached_property
     def store(self) -> Store:
@@ -152,6 +176,21 @@ class Workspace:
         from trainflow_tui.store.query import Store
 
         return Store(self.state)
+
+
+def _open_ledger(state: Path, clock: Clock, *, readonly: bool) -> Ledger:
+    for name in () if readonly else _FOLDERS:
+        ensure_private_directory(state / name, parents=False)
+    local = filesystem_kind(state).local
+    return Ledger.open(state / "ledger.db", clock=clock, local_filesystem=local, readonly=readonly)
+
+
+def _mode(path: Path) -> int:
+    """What stands there, a link itself; 0 where nothing does or it may not be looked at."""
+    try:
+        return path.lstat().st_mode
+    except OSError:
+        return 0
 
 
 def _no_workspace(root: Path) -> UsageError:

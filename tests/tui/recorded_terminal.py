@@ -56,16 +56,20 @@ class RecordedTerminal:
 
     @property
     def picture(self) -> list[list[tuple]]:
-        """Every cell with its colours and attributes."""
+        """Every cell with its colours and attributes; of a blank only those that can be seen."""
         self._draw()
-        return [
-            [tuple(self._screen.buffer[y][x]) for x in range(self._screen.columns)] for y in range(self._screen.lines)
-        ]
+        screen = self._screen
+        return [[_seen(screen.buffer[y][x]) for x in range(screen.columns)] for y in range(screen.lines)]
 
     def _draw(self) -> None:
         for chunk in self._driver.written[self._fed :]:
             self._stream.feed(chunk)
         self._fed = len(self._driver.written)
+
+
+def _seen(cell: pyte.screens.Char) -> tuple:
+    blank = cell.data == " " and not (cell.reverse or cell.underscore or cell.strikethrough)
+    return (" ", cell.bg) if blank else tuple(cell)
 
 
 @asynccontextmanager

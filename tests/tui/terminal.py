@@ -59,7 +59,12 @@ class Terminal:
         self._master, slave = pty.openpty()
         _set_size(slave, size)
         clean = {name: value for name, value in os.environ.items() if not name.startswith(_OF_THE_OUTSIDE)}
-        usual = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "XDG_CONFIG_HOME": str(config_home)}
+        usual = {
+            "TERM": "xterm-256color",
+            "COLORTERM": "truecolor",
+            "XDG_CONFIG_HOME": str(config_home),
+            "XDG_STATE_HOME": str(config_home / "state"),
+        }
         self._process = subprocess.Popen(
             [sys.executable, "-S", "-c", _TAKE_TERMINAL, *argv],
             stdin=slave,
@@ -157,8 +162,7 @@ class Terminal:
         whole, self._rest = whole[:end], whole[end:]
         self._stream.feed(_UNKNOWN_TO_PYTE.sub(b"", whole))
         for question, answer in ANSWERS:
-            if question in whole:
-                self.send(answer)
+            self.send(answer * whole.count(question))
         return bool(written)
 
     # What is done to it
@@ -175,6 +179,14 @@ class Terminal:
     def signal(self, number: signal.Signals) -> None:
         """Send the program a signal."""
         os.kill(self.pid, number)
+
+    def forget_picture(self) -> None:
+        """Show nothing, as after another program used the terminal."""
+        self._screen.reset()
+
+    def poll(self) -> int | None:
+        """The exit status, or None while the program runs; reads nothing of what it writes."""
+        return self._process.poll()
 
     def hang_up(self) -> None:
         """Close the terminal, as a cut line does."""

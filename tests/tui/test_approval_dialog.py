@@ -155,7 +155,7 @@ async def test_read_only_shows_and_decides_nothing(opened, workspace, story):
         await pilot.press("a")
         await asyncio.sleep(0)
         assert state(workspace, story) == "pending"
-        assert "Read-only" in "\n".join(screen_text(app))
+        assert "read-only mode" in "\n".join(screen_text(app))
 
 
 async def test_the_loser_of_a_race_is_told_who_decided(opened, workspace, story, actor):

@@ -7,13 +7,14 @@ from textual.screen import ModalScreen
 
 from tests.tui.test_approval_dialog import until
 from trainflow_tui.collaboration import approvals
+from trainflow_tui.text import display
 
 OPENERS = {
     "an approval": lambda app, story: app.ask_decision(story["approval"].id),
     "an answer": lambda app, story: app.ask_answer(f"adapt-7b/{story['question'].id}"),
     "guidance": lambda app, _story: app.ask_guidance(),
     "a task": lambda app, _story: app.ask_new_task(),
-    "a text": lambda app, _story: app._read("Title", "Words"),
+    "a text": lambda app, _story: app.read(display("Title"), display("Words")),
     "help": lambda app, _story: app.action_help(),
 }
 

@@ -16,7 +16,7 @@ from trainflow_tui.text import display
 
 def view(ys, *, title="Loss of r-1", name="loss", as_of="as of 12:00:00", log=False, xs=None):
     series = Series(name=display(name), x=tuple(xs or range(len(ys))), y=tuple(ys))
-    return ChartView(title=display(title), series=(series,), as_of=display(as_of), log=log)
+    return ChartView(title=display(title), series=(series,), as_of=(display(as_of),), log=log)
 
 
 def decay(count):
@@ -83,7 +83,7 @@ async def test_an_equal_view_sends_nothing_and_a_new_point_only_its_lines():
 @pytest.mark.parametrize("seed", range(4))
 async def test_after_any_history_the_terminal_shows_what_a_full_repaint_shows(seed):
     chance = random.Random(seed)
-    app = ChartApp(ascii_only=seed == 3)
+    app = ChartApp(markers="ascii" if seed == 3 else None)
     async with recorded(app, (chance.choice([40, 80]), 14)) as terminal:
         ys: list[float | None] = []
         log = False
@@ -125,7 +125,7 @@ async def test_no_size_is_too_small_or_too_large(size):
 
 
 async def test_ascii_only_sends_no_braille():
-    app = ChartApp(ascii_only=True)
+    app = ChartApp(markers="ascii")
     async with recorded(app) as terminal:
         app.chart.show(view(decay(50)))
         await terminal.settle()

@@ -182,7 +182,7 @@ async def test_vim_keys_move_and_have_ids():
             await terminal.pilot.press(key)
             assert app.table.cursor_key == expected
     ids = {binding.id for binding in PatchedTable.BINDINGS}
-    assert ids == {"table-down", "table-up", "table-top", "table-bottom"}
+    assert {"table-down", "table-up", "table-top", "table-bottom"} <= ids
 
 
 async def test_the_flexible_column_takes_what_the_others_leave_at_every_width():

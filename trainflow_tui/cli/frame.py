@@ -5,17 +5,27 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
 
+from trainflow_tui import language
 from trainflow_tui.cli.streams import emit, is_terminal
 from trainflow_tui.errors import TrainflowError
-from trainflow_tui.workspace import Workspace, locate
+
+if TYPE_CHECKING:
+    # Loaded where a call needs it: 40 ms that a shell completing a word, `help` and `--version` do not wait for.
+    from click.shell_completion import CompletionItem
+
+    from trainflow_tui.workspace import Workspace
+
+COMPLETION_VARIABLE: Final = "_TRAINFLOW_COMPLETE"
+"""What a shell's script sets when it asks for completions (click's name for it)."""
 
 NEW_INPUT, DECISION, ATTENTION, BUSY, USAGE, INTERNAL, INTERRUPTED = 10, 11, 20, 30, 64, 70, 130
 STATUS: Final = {
@@ -72,12 +82,17 @@ class Call:
     @property
     def root(self) -> Path:
         """The directory that the call is about."""
+        from trainflow_tui.workspace import locate
+
         return locate(self.directory)
 
     def open(self, *, create: bool = False) -> Workspace:
         """The workspace, opened once for the call."""
         if self._workspace is None:
+            from trainflow_tui.workspace import Workspace
+
             self._workspace = Workspace.open(self.root, create=create, flags=self.flags)
+            language.use(self._workspace.settings.language)
         return self._workspace
 
     def close(self) -> None:
@@ -149,7 +164,30 @@ def global_options() -> list[click.Option]:
             callback=_remember("readonly"),
             help="Change nothing.",
         ),
+        click.Option(
+            ["--lang", "language"],
+            metavar="TAG",
+            expose_value=False,
+            callback=_remember("language"),
+            help="Language of what is read: auto, en or zh-CN.",
+        ),
     ]
+
+
+class Word(click.types.StringParamType):
+    """Text of which the metavar says what it names (TASK, ID, FILE, …): from that a shell completes it."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """What may stand here and begins as given."""
+        from trainflow_tui.cli.candidates import candidates
+
+        return candidates(ctx, param, incomplete)
+
+
+def _let_shells_complete(parameters: Iterable[click.Parameter]) -> None:
+    for parameter in parameters:
+        if parameter.type is click.STRING:
+            parameter.type = Word()
 
 
 class Verb(click.Command):
@@ -158,6 +196,7 @@ class Verb(click.Command):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.params.extend(global_options())
+        _let_shells_complete(self.params)
 
 
 class Noun(click.Group):
@@ -168,6 +207,7 @@ class Noun(click.Group):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.params.extend(global_options())
+        _let_shells_complete(self.params)
 
 
 class LazyNouns(click.Group):
@@ -176,6 +216,7 @@ class LazyNouns(click.Group):
     def __init__(self, *arguments: Any, nouns: dict[str, tuple[str, str]], **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.params.extend(global_options())
+        _let_shells_complete(self.params)
         self._nouns = nouns
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -195,10 +236,21 @@ class LazyNouns(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in self._nouns.items()])
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Nouns by the table, without importing any; options as every command completes them."""
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(n, help=about) for n, (_, about) in self._nouns.items() if n.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
 
 def run(root: click.Command, arguments: Sequence[str]) -> int:
     """Run one call, print its answer, return the exit code."""
     call = Call()
+    if os.environ.get(COMPLETION_VARIABLE):
+        from trainflow_tui.cli.completion import complete
+
+        return complete(root, call)
     try:
         reply = _answer(root, arguments, call)
         if isinstance(reply, Reply):

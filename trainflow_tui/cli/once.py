@@ -25,7 +25,6 @@ def once(call: Call) -> Reply:
         for name in done.scan.editing
     ]
     reasons += [Reason("hint", text, "", 0) for text in done.scan.hints]
-    reasons += [Reason("hint", text, "", 0) for text in done.scan.hints]
     reasons += pending(approvals.listed(workspace.ledger, pending_only=True))
     reasons += waiting(questions.blocking_open(workspace.ledger))
     body = once_document(workspace, done)

@@ -1,4 +1,4 @@
-"""The page that `--once` prints for a person: board, questions, hot-spots, cluster, and two charts of each active run."""
+"""The page that `--once` and `replay` print for a person: board, questions, hot-spots, cluster, and two charts of each active run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 from typing import Any
 
 from trainflow_tui.clock import local_clock_time
+from trainflow_tui.language import _
 from trainflow_tui.monitoring import status
 from trainflow_tui.monitoring.status import RunStatus
 from trainflow_tui.workspace import Workspace
@@ -15,8 +16,9 @@ _HOTSPOTS_SHOWN = 8
 
 
 def lines(workspace: Workspace, body: dict[str, Any]) -> list[str]:
-    """The page, one string a line."""
-    found = [f"trainflow · {workspace.root} · {local_clock_time(workspace.clock.now(), with_date=True)}", ""]
+    """The page, one string a line; of a body with a time (`as_of`) the page says that it shows that time."""
+    now = local_clock_time(workspace.clock.now(), with_date=True)
+    found = [f"trainflow · {workspace.root} · {_('as of {at}').format(at=now) if 'as_of' in body else now}", ""]
     found += _board(body) + _questions(body) + _hotspots(workspace) + _cluster(body)
     for run in status.runs(workspace.ledger):
         found += _run(run)
@@ -24,24 +26,26 @@ def lines(workspace: Workspace, body: dict[str, Any]) -> list[str]:
 
 
 def _board(body: dict[str, Any]) -> list[str]:
-    new = body["collected"]
-    found = ["BOARD", f"  collected: {new['new']} new, {new['revised']} revised, {new['errors']} errors"]
+    found = [_("BOARD")]
+    if "collected" in body:
+        found.append("  " + _("collected: {new} new, {revised} revised, {errors} errors").format(**body["collected"]))
     found += [f"  {t['id']:24} {t['state']:20} {t['latest_word']}" for t in body["tasks"]] or [
-        "  No task: trainflow task create TITLE"
+        "  " + _("No task: trainflow task create TITLE")
     ]
-    found += [f"  ! approval {a['id']} of {a['task']}: {a['title']}" for a in body["approvals"]]
+    words = _("approval {id} of {task}: {title}")
+    found += ["  ! " + words.format(**a) for a in body["approvals"]]
     return [*found, ""]
 
 
 def _questions(body: dict[str, Any]) -> list[str]:
-    found = ["QUESTIONS"]
+    found = [_("QUESTIONS")]
     for q in body["questions"]:
         found.append(f"  {'!' if q['blocking'] else '?'} {q['id']:12} {q['direction']:9} {q['title']}")
-    return [*(found if body["questions"] else ["QUESTIONS", "  None open."]), ""]
+    return [*(found if body["questions"] else [_("QUESTIONS"), "  " + _("None open.")]), ""]
 
 
 def _hotspots(workspace: Workspace) -> list[str]:
-    found = ["HOT-SPOTS"]
+    found = [_("HOT-SPOTS")]
     for trace in status.traces(workspace.ledger)[:3]:
         for device in trace.summary.get("devices", []):
             split = device["split"]
@@ -54,7 +58,7 @@ def _hotspots(workspace: Workspace) -> list[str]:
                 found.append(
                     f"    {100 * spot['share']:5.1f}%  {spot['kind']:13} {spot['count']:6}  {spot['name'][:90]}"
                 )
-    return [*(found if len(found) > 1 else ["HOT-SPOTS", "  No trace: trainflow trace add FILE"]), ""]
+    return [*(found if len(found) > 1 else [_("HOT-SPOTS"), "  " + _("No trace: trainflow trace add FILE")]), ""]
 
 
 _PARTS = (
@@ -66,12 +70,12 @@ _PARTS = (
 
 
 def _cluster(body: dict[str, Any]) -> list[str]:
-    found = ["CLUSTER"]
+    found = [_("CLUSTER")]
     for node in body["nodes"]:
         bad = [s for s in node["signals"] if s.get("state") not in ("ok",)]
-        words = "; ".join(f"{s.get('check')} {s.get('state')}: {s.get('text')}" for s in bad) or "all checks ok"
-        found.append(f"  {node['name']}: {words if node['signals'] else 'not checked yet'}")
-    return [*(found if body["nodes"] else ["CLUSTER", "  No node: trainflow node check"]), ""]
+        words = "; ".join(f"{s.get('check')} {s.get('state')}: {s.get('text')}" for s in bad) or _("all checks ok")
+        found.append(f"  {node['name']}: {words if node['signals'] else _('not checked yet')}")
+    return [*(found if body["nodes"] else [_("CLUSTER"), "  " + _("No node: trainflow node check")]), ""]
 
 
 def _run(run: RunStatus) -> list[str]:

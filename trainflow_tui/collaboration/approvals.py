@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from trainflow_tui.clock import from_iso, local_clock_time, to_iso
+from trainflow_tui.clock import local_clock_time, to_iso
+from trainflow_tui.collaboration.deadlines import has_passed, moment
 from trainflow_tui.collaboration.identity import new_id
 from trainflow_tui.collaboration.payload import CommandPayload, check_payload, differing_fields, digest
 from trainflow_tui.errors import RefusedError, UsageError
@@ -67,6 +68,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     by: Actor
     at: str
     shown_digest: str
+    """The digest of what the door showed or had confirmed; empty where it showed nothing (a plain call)."""
     shown_for_ms: int | None
     input: str
     """key, typed-token or cli."""
@@ -114,7 +116,8 @@ def request(ledger: Ledger, wanted: ApprovalRequest, *, actor: Actor) -> Approva
     _check_request(wanted)
     id = new_id("ap")
     limits = {name: _stored_limit(name, getattr(wanted, name)) for name in ("expires_at", "start_before")}
-    payload = msgspec.to_builtins(wanted) | limits | {"digest": digest(wanted.payload)}
+    asked = moment(ledger.clock)
+    payload = msgspec.to_builtins(wanted) | limits | {"digest": digest(wanted.payload), "asked": asked}
     with ledger.transaction() as transaction:
         if not transaction.query("SELECT 1 FROM task WHERE id = ?", (wanted.task,)):
             raise UsageError("no-task", f"There is no task {wanted.task[:120]!r}.", subject=wanted.task[:120])
@@ -179,14 +182,14 @@ def decide(
         "state": VERDICTS[verdict],
         "comment": comment.strip(),
         "by": msgspec.to_builtins(by),
-        "shown_digest": shown_digest or found.digest,
+        "shown_digest": shown_digest or "",
         "shown_for_ms": shown_for_ms,
         "input": input,
     }
     late = False
     with ledger.transaction() as transaction:
         current, now = _current(transaction, id), to_iso(ledger.clock.now())
-        if _deadline_passed(current["state"], current["expires_at"], None, now):
+        if current["state"] == "pending" and has_passed(current, ledger.clock):
             late = True
             transaction.append("approval.closed", id, {"state": "expired"}, actor=by)
         elif VERDICTS[verdict] not in TRANSITIONS[current["state"]]:
@@ -253,7 +256,6 @@ def consume(ledger: Ledger, id: str, payload: CommandPayload, *, actor: Actor) -
     lapsed = False
     with ledger.transaction() as transaction:
         current = _current(transaction, id)
-        now = to_iso(ledger.clock.now())
         approved = _request(current["request"]).payload
         if "consumed" not in TRANSITIONS[current["state"]]:
             code = "consumed" if current["state"] == "consumed" else "not-approved"
@@ -271,7 +273,7 @@ def consume(ledger: Ledger, id: str, payload: CommandPayload, *, actor: Actor) -
                 subject=names,
                 next_step="Request a new approval for it.",
             )
-        if _deadline_passed(current["state"], None, current["start_before"], now):
+        if has_passed(current, ledger.clock):
             lapsed = True
             transaction.append("approval.closed", id, {"state": "lapsed"}, actor=actor)
         else:
@@ -284,17 +286,18 @@ def consume(ledger: Ledger, id: str, payload: CommandPayload, *, actor: Actor) -
 
 def close_overdue(ledger: Ledger, *, actor: Actor) -> int:
     """Record as events what deadlines have already decided; returns how many."""
-    now, closed = to_iso(ledger.clock.now()), 0
-    overdue = ledger.query(
-        "SELECT id FROM approval WHERE (state = 'pending' AND expires_at <= ?) OR (state = 'approved' AND start_before <= ?)",
-        (now, now),
+    limited = ledger.query(
+        f"SELECT id, {', '.join(_CURRENT)} FROM approval WHERE (state = 'pending' AND expires_at IS NOT NULL) "
+        "OR (state = 'approved' AND start_before IS NOT NULL)"
     )
+    overdue = [id for id, *row in limited if has_passed(dict(zip(_CURRENT, row, strict=True)), ledger.clock)]
     if not overdue:
         return 0
+    closed = 0
     with ledger.transaction() as transaction:
-        for (id,) in overdue:
+        for id in overdue:
             current = _current(transaction, id)
-            if _deadline_passed(current["state"], current["expires_at"], current["start_before"], now):
+            if has_passed(current, ledger.clock):
                 state = "expired" if current["state"] == "pending" else "lapsed"
                 transaction.append("approval.closed", id, {"state": state}, actor=actor)
                 closed += 1
@@ -319,16 +322,20 @@ def get(ledger: Ledger, id: str) -> Approval:
 
 
 def listed(ledger: Ledger, *, task: str | None = None, pending_only: bool = False) -> list[Approval]:
-    """Requests: the pending ones first, high impact before low, then by age; the others newest first."""
+    """Requests: the pending ones first, high impact before low, then by age; the others newest first.
+
+    Their age is the order in which they were recorded, whatever the clock said.
+    """
     rows = ledger.query(
-        f"{_SELECT} WHERE (? IS NULL OR task = ?) AND (NOT ? OR state = 'pending') ORDER BY requested_at",
+        f"{_SELECT} WHERE (? IS NULL OR task = ?) AND (NOT ? OR state = 'pending') ORDER BY rowid",
         (task, task, pending_only),
     )
     found = [_approval(ledger, row) for row in rows]
-    pending = sorted((a for a in found if a.state == "pending"), key=lambda a: (not a.high_impact, a.requested_at))
+    pending = sorted((a for a in found if a.state == "pending"), key=lambda a: not a.high_impact)
     return pending if pending_only else pending + [a for a in reversed(found) if a.state != "pending"]
 
 
+_CURRENT: Final = ("state", "request", "digest", "requested_at", "expires_at", "start_before", "decision")
 _SELECT: Final = (
     "SELECT id, state, request, digest, requested_at, expires_at, start_before, decision, start_token, consumed_at, "
     "(SELECT actor FROM event WHERE entity = approval.id AND kind = 'approval.requested') FROM approval"
@@ -337,8 +344,8 @@ _SELECT: Final = (
 
 def _approval(ledger: Ledger, row: tuple[Any, ...]) -> Approval:
     id, state, wanted, digest_, requested_at, expires_at, start_before, decision, token, consumed_at, actor = row
-    now = to_iso(ledger.clock.now())
-    if _deadline_passed(state, expires_at, start_before, now):
+    limits = {"requested_at": requested_at, "expires_at": expires_at, "start_before": start_before}
+    if has_passed({"state": state, "request": wanted} | limits, ledger.clock):
         state = "expired" if state == "pending" else "lapsed"
     return Approval(
         id=id,
@@ -359,16 +366,10 @@ def _request(stored: str) -> ApprovalRequest:
 
 
 def _current(transaction: Transaction, id: str) -> dict[str, Any]:
-    names = ("state", "request", "digest", "expires_at", "start_before", "decision")
-    rows = transaction.query(f"SELECT {', '.join(names)} FROM approval WHERE id = ?", (id,))
+    rows = transaction.query(f"SELECT {', '.join(_CURRENT)} FROM approval WHERE id = ?", (id,))
     if not rows:
         raise UsageError("no-approval", f"There is no approval {id[:80]!r}.", subject=id[:80])
-    return dict(zip(names, rows[0], strict=True))
-
-
-def _deadline_passed(state: str, expires_at: str | None, start_before: str | None, now: str) -> bool:
-    deadline = expires_at if state == "pending" else start_before if state == "approved" else None
-    return deadline is not None and from_iso(deadline) <= from_iso(now)
+    return dict(zip(_CURRENT, rows[0], strict=True))
 
 
 def _already(id: str, current: dict[str, Any]) -> RefusedError:

@@ -6,6 +6,7 @@ Identity is the content, so a round that is repeated, interrupted or run by two 
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Final
 import msgspec
 
 from trainflow_tui.clock import from_iso, to_iso
-from trainflow_tui.collaboration import file_rows, spool, spooled, tasks
+from trainflow_tui.collaboration import file_rows, odd_entries, spool, spooled, tasks
 from trainflow_tui.collaboration.decoding import Decoded, Incomplete, decode
 from trainflow_tui.collaboration.file_changes import guidance_changes, question_changes
 from trainflow_tui.collaboration.file_rows import FileRow, LastRead
@@ -78,6 +79,7 @@ def collect(workspace: Workspace, *, actor: Actor, reader: SettledReader | None 
     editing: list[str] = []
     provisional: list[str] = []
     hints = [f"The spool holds {name}, which is no record of ours." for name in spool.strangers(workspace.spool)]
+    met_again: list[tuple[str, str, FileRow]] = []
     for task in tasks.all_tasks(workspace.ledger):
         if task.state in tasks.TERMINAL:
             continue
@@ -89,7 +91,13 @@ def collect(workspace: Workspace, *, actor: Actor, reader: SettledReader | None 
             editing += one.editing
             provisional += one.provisional
             hints += one.hints
-    with workspace.ledger.transaction() as transaction:
+            met_again += one.met_again
+    odd = odd_entries.find(workspace)
+    hints += [entry.sentence for entry in odd]
+    with workspace.ledger.transaction() as transaction:  # one for all that is as it was
+        for task_id, name, row in met_again:
+            file_rows.keep(transaction, workspace, task_id, name, row)
+        odd_entries.write(transaction, odd, now=to_iso(workspace.clock.now()))
         transaction.pulse("scan")
     return Scan(**counts, errors=errors, editing=editing, provisional=provisional, hints=hints)
 
@@ -101,6 +109,7 @@ class _Outcome:
         self.editing: list[str] = []
         self.provisional: list[str] = []
         self.hints: list[str] = []
+        self.met_again: list[tuple[str, str, FileRow]] = []
 
 
 def _collect_alone(workspace: Workspace, task: str, name: str, reader: SettledReader, actor: Actor) -> _Outcome:
@@ -145,8 +154,7 @@ def _collect_file(workspace: Workspace, task: str, name: str, reader: SettledRea
             assert known.last is not None
             last = known.last
             last = msgspec.structs.replace(last, scanned_at=before, scans_since_hash=last.scans_since_hash + 1)
-            state = "collected" if known.state == "editing" else known.state
-            file_rows.store(workspace, task, name, msgspec.structs.replace(known, state=state, last=last))
+            outcome.met_again.append((task, name, _rested(known, last)))
         case BeingEdited():
             _store_editing(workspace, task, name, known, outcome)
         case Settled():
@@ -180,7 +188,7 @@ def _take(
         outcome.provisional.append(f"{task}/{name}")
     was_final = known.last is None or not known.last.provisional
     if found.sha256 == known.sha256 and known.state in ("collected", "editing") and (was_final or found.provisional):
-        file_rows.store(workspace, task, name, fresh)
+        outcome.met_again.append((task, name, _rested(known, last)))
         return
     label = f"{task}/{name}"
     workspace.artifacts.add(found.content)  # bytes are kept before anything is concluded from them
@@ -197,6 +205,13 @@ def _take(
     fresh = msgspec.structs.replace(fresh, detail=decoded.badge or "")
     hints = _record(workspace, task, name, found, decoded, fresh, outcome, actor)
     outcome.hints += [f"{label}: {hint}" for hint in hints]
+
+
+def _rested(known: FileRow, last: LastRead) -> FileRow:
+    """The row of a file whose content is what was collected. Its detail then was since when it was edited, or how it was decoded."""
+    if known.state == "editing":
+        return msgspec.structs.replace(known, state="collected", detail="", last=last)
+    return msgspec.structs.replace(known, last=last)
 
 
 def _record(
@@ -289,6 +304,6 @@ def _files(workspace: Workspace) -> Iterator[tuple[str, str]]:
 
 
 def watched_directories(workspace: Workspace) -> tuple[Path, ...]:
-    """The parent directories whose change events are worth a wake-up."""
+    """The parent directories whose change events are worth a wake-up; one that may not be looked into would cost all the others'."""
     folders = {workspace.task_folder(task) for task, _ in _files(workspace) if workspace.has_task_folder(task)}
-    return tuple(sorted(folder for folder in (*folders, workspace.spool) if folder.is_dir()))
+    return tuple(sorted(f for f in (*folders, workspace.spool) if f.is_dir() and os.access(f, os.R_OK | os.X_OK)))

@@ -45,6 +45,15 @@ def load(workspace: Workspace, task: str, name: str) -> FileRow:
     return FileRow(state=state, last=decoded, sha256=sha256, detail=detail)
 
 
+def keep(transaction: Transaction, workspace: Workspace, task: str, name: str, row: FileRow) -> None:
+    """Note that the same content was met again; nothing where another process has taken a newer one meanwhile."""
+    last = msgspec.json.encode(row.last).decode() if row.last else ""
+    transaction.execute(
+        "UPDATE human_file SET state = ?, detail = ?, last = ?, scanned_at = ? WHERE task = ? AND name = ? AND sha256 = ?",
+        (row.state, row.detail, last, to_iso(workspace.clock.now()), task, name, row.sha256),
+    )
+
+
 def store(workspace: Workspace, task: str, name: str, row: FileRow) -> None:
     """Replace the row; its hints stay."""
     with workspace.ledger.transaction() as transaction:

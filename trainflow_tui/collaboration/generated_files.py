@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +13,7 @@ from trainflow_tui.collaboration.guidance_file import GUIDANCE_TEMPLATE
 from trainflow_tui.collaboration.questions_file import QUESTIONS_TEMPLATE
 from trainflow_tui.errors import DamagedError
 from trainflow_tui.files import open_regular, write_atomic
+from trainflow_tui.language import translator
 from trainflow_tui.text import display
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from trainflow_tui.workspace import Workspace
 
 HUMAN_FILES: Final = ("GUIDANCE.md", "QUESTIONS.md")
+GENERATED_FILES: Final = ("BOARD.md", "RECEIPTS.md")
 _RECEIPTS_SHOWN: Final = 500
 
 
@@ -72,13 +75,14 @@ def render_all(workspace: Workspace) -> list[str]:
 
 def board(workspace: Workspace, task: Task) -> str:
     """The text of BOARD.md: where the task stands, what needs a person, what is asked and what is pending."""
+    _ = translator(workspace.settings.files_language)
     ledger = workspace.ledger
     waiting = [
         *(
-            f"approval `{a.id}`: {_line(a.request.title)}"
+            f"{_('approval')} `{a.id}`: {_line(a.request.title)}"
             for a in approvals.listed(ledger, task=task.id, pending_only=True)
         ),
-        *(f"question `{q.id}`: {_line(q.title)}" for q in questions.blocking_open(ledger) if q.task == task.id),
+        *(f"{_('question')} `{q.id}`: {_line(q.title)}" for q in questions.blocking_open(ledger) if q.task == task.id),
         *_file_troubles(workspace, task.id),
     ]
     items = [i for i in guidance.listed(ledger, task=task.id) if i.removed_at is None]
@@ -87,29 +91,30 @@ def board(workspace: Workspace, task: Task) -> str:
     lines = [
         f"# {_line(task.title)}",
         "",
-        f"Stage: **{task.state}**"
-        + (f" (before: {task.resume_state})" if task.resume_state else "")
-        + f" · since {task.moved_at[:19]} UTC",
+        _("Stage: **{state}**").format(state=task.state)
+        + (_(" (before: {state})").format(state=task.resume_state) if task.resume_state else "")
+        + _(" · since {at} UTC").format(at=task.moved_at[:19]),
         "",
-        "[Guidance](GUIDANCE.md) · [Questions](QUESTIONS.md) · [Receipts](RECEIPTS.md)",
+        _("[Guidance](GUIDANCE.md) · [Questions](QUESTIONS.md) · [Receipts](RECEIPTS.md)"),
         "",
-        "## Latest word",
+        _("## Latest word"),
         "",
-        _line(task.latest_word) or "Nothing reported yet.",
+        _line(task.latest_word) or _("Nothing reported yet."),
         "",
-        f"## Needs you ({len(waiting)})",
+        _("## Needs you ({n})").format(n=len(waiting)),
         "",
-        *([f"- {text}" for text in waiting] or ["Nothing."]),
+        *([f"- {text}" for text in waiting] or [_("Nothing.")]),
         "",
-        f"## Guidance: {len(items)} items, {unhandled} not handled",
+        _("## Guidance: {n} items, {open} not handled").format(n=len(items), open=unhandled),
         "",
-        *([f"- `{i.id}` {i.state}: {_line(i.heading or i.text)}" for i in items] or ["None."]),
+        *([f"- `{i.id}` {i.state}: {_line(i.heading or i.text)}" for i in items] or [_("None.")]),
         "",
-        f"## Open questions ({len(asked)})",
+        _("## Open questions ({n})").format(n=len(asked)),
         "",
-        *([f"- `{q.id}` {q.direction}: {_line(q.title)}" for q in asked] or ["None."]),
+        *([f"- `{q.id}` {q.direction}: {_line(q.title)}" for q in asked] or [_("None.")]),
         "",
-        "Generated; edits here are overwritten. Collected is not handled, handled is not accepted.",
+        *_not_read(workspace, task.id),
+        _("Generated; edits here are overwritten. Collected is not handled, handled is not accepted."),
         "",
     ]
     return "\n".join(lines)
@@ -117,49 +122,65 @@ def board(workspace: Workspace, task: Task) -> str:
 
 def receipts(workspace: Workspace, task: Task) -> str:
     """The text of RECEIPTS.md: each guidance item with what became of each of its versions."""
+    _ = translator(workspace.settings.files_language)
     items = guidance.listed(workspace.ledger, task=task.id)
     lines = [
-        f"# Receipts of {_line(task.title)}",
+        _("# Receipts of {title}").format(title=_line(task.title)),
         "",
-        "What was collected from GUIDANCE.md and what became of it. Generated.",
+        _("What was collected from GUIDANCE.md and what became of it. Generated."),
         "",
     ]
     for item in items[-_RECEIPTS_SHOWN:]:
-        lines += _receipt_block(item)
+        lines += _receipt_block(item, _)
     if not items:
-        lines += ["Nothing collected yet.", ""]
+        lines += [_("Nothing collected yet."), ""]
     if len(items) > _RECEIPTS_SHOWN:
-        lines += [f"{len(items) - _RECEIPTS_SHOWN} older items: `trainflow guidance list {task.id}`.", ""]
+        older = _("{n} older items: `trainflow guidance list {task}`.")
+        lines += [older.format(n=len(items) - _RECEIPTS_SHOWN, task=task.id), ""]
     for q in questions.listed(workspace.ledger, task=task.id):
         if q.direction == "to-agent" and q.answer:
             lines += [
-                f"## Answer to {q.id}: {_line(q.title)}",
+                _("## Answer to {id}: {title}").format(id=q.id, title=_line(q.title)),
                 "",
                 *_quoted(q.answer),
                 "",
-                f"by {_line(q.answered_by or '')}, {(q.answered_at or '')[:19]} UTC",
+                _("by {by}, {at} UTC").format(by=_line(q.answered_by or ""), at=(q.answered_at or "")[:19]),
                 "",
             ]
     return "\n".join(lines)
 
 
-def _receipt_block(item: GuidanceItem) -> list[str]:
-    badge = " · removed by human" if item.removed_at else ""
-    badge += " · still being edited when collected" if item.provisional else ""
+def _receipt_block(item: GuidanceItem, _: Callable[[str], str]) -> list[str]:
+    badge = _(" · removed by human") if item.removed_at else ""
+    badge += _(" · still being edited when collected") if item.provisional else ""
     lines = [f"## `{item.id}` {_line(item.heading or item.text)}", ""]
-    lines.append(f"- version {item.version} collected {item.collected_at[:19]} UTC from {item.source}{badge}")
-    for receipt in item.receipts:
-        note = f": {_line(receipt.note)}" if receipt.note else ""
-        lines.append(f"- version {receipt.version} {receipt.state} {receipt.at[:19]} UTC by {_line(receipt.by)}{note}")
+    collected = _("- version {n} collected {at} UTC from {source}")
+    lines.append(collected.format(n=item.version, at=item.collected_at[:19], source=item.source) + badge)
+    for r in item.receipts:
+        note = f": {_line(r.note)}" if r.note else ""
+        words = _("- version {n} {state} {at} UTC by {by}")
+        lines.append(words.format(n=r.version, state=r.state, at=r.at[:19], by=_line(r.by)) + note)
     return [*lines, ""]
 
 
 def _file_troubles(workspace: Workspace, task: str) -> list[str]:
     rows = workspace.ledger.query(
-        "SELECT name, state, detail FROM human_file WHERE task = ? AND state NOT IN ('collected', 'unchanged', 'editing')",
+        "SELECT name, state, detail FROM human_file WHERE task = ? "
+        "AND state NOT IN ('collected', 'unchanged', 'editing', 'odd')",
         (task,),
     )
-    return [f"{name} cannot be collected: {_line(detail) or state}" for name, state, detail in rows]
+    _ = translator(workspace.settings.files_language)
+    words = _("{name} cannot be collected: {why}")
+    return [words.format(name=name, why=_line(detail) or state) for name, state, detail in rows]
+
+
+def _not_read(workspace: Workspace, task: str) -> list[str]:
+    from trainflow_tui.collaboration import odd_entries
+
+    found = [entry for entry in odd_entries.stored(workspace.ledger) if entry.task == task]
+    lines = [f"- `{_line(entry.name)}`: {_line(entry.reason)}" for entry in found]
+    _ = translator(workspace.settings.files_language)
+    return [_("## Entries that are not read ({n})").format(n=len(found)), "", *lines, ""] if found else []
 
 
 def _line(text: str) -> str:

@@ -65,9 +65,11 @@ def check_payload(payload: CommandPayload) -> None:
 
     if not payload.argv or not payload.argv[0]:
         raise refuse("argv", str(payload.argv), "a program and its arguments")
-    for i, word in enumerate(payload.argv):
+    words = {f"argv[{i}]": word for i, word in enumerate(payload.argv)}
+    for field, word in (words | {name: getattr(payload, name) for name in ("cwd", "container", "user")}).items():
         if "\0" in word:
-            raise refuse(f"argv[{i}]", word, "text without NUL")
+            # No argument, path or name can hold it: what would run is not what was shown.
+            raise refuse(field, word, "text without NUL")
     for name in payload.env_names:
         if not _ENV_NAME.fullmatch(name):
             raise refuse("env_names", name, "a variable's name, never its value")

@@ -139,7 +139,7 @@ def listed(ledger: Ledger, *, task: str | None = None, open_only: bool = False) 
     """Questions, the open and blocking ones first, then by age."""
     rows = ledger.query(
         f"SELECT {_COLUMNS} FROM question WHERE (? IS NULL OR task = ?) AND (NOT ? OR state = 'open') "
-        "ORDER BY state != 'open', NOT blocking, asked_at, position",
+        "ORDER BY state != 'open', NOT blocking, rowid",
         (task, task, open_only),
     )
     return [_question(row) for row in rows]
@@ -148,7 +148,7 @@ def listed(ledger: Ledger, *, task: str | None = None, open_only: bool = False) 
 def blocking_open(ledger: Ledger) -> list[Question]:
     """What stops an agent until a person answers."""
     rows = ledger.query(
-        f"SELECT {_COLUMNS} FROM question WHERE state = 'open' AND blocking AND direction = 'to-human' ORDER BY asked_at"
+        f"SELECT {_COLUMNS} FROM question WHERE state = 'open' AND blocking AND direction = 'to-human' ORDER BY rowid"
     )
     return [_question(row) for row in rows]
 

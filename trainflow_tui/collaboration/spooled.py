@@ -11,7 +11,7 @@ import msgspec
 
 from trainflow_tui.clock import to_iso
 from trainflow_tui.collaboration import spool
-from trainflow_tui.errors import UsageError
+from trainflow_tui.errors import DamagedError, UsageError
 from trainflow_tui.ledger.events import Actor
 from trainflow_tui.workspace import Workspace
 
@@ -35,7 +35,7 @@ def write_guidance(workspace: Workspace, *, task: str, text: str, actor: Actor) 
 
     Raises:
         UsageError: the text is no Unicode or too long.
-        OSError: it is not durable; nothing is left behind.
+        DamagedError: it is not durable; nothing is left behind.
     """
     id = "g:" + "".join(secrets.choice(_ALPHABET) for _ in range(8))
     record = SpooledGuidance(id=id, task=task, text=text, actor=actor, at=to_iso(workspace.clock.now()))
@@ -43,7 +43,15 @@ def write_guidance(workspace: Workspace, *, task: str, text: str, actor: Actor) 
         content = msgspec.json.encode(record)
     except UnicodeEncodeError as problem:
         raise UsageError("text-not-unicode", "The text holds bytes that are not UTF-8.", subject="text") from problem
-    spool.write_record(workspace.spool, content)
+    try:
+        spool.write_record(workspace.spool, content)
+    except OSError as problem:
+        raise DamagedError(
+            "guidance-not-recorded",
+            f"The guidance was not recorded: {(problem.strerror or str(problem)).lower()}.",
+            subject=str(workspace.spool),
+            next_step="Look at the disk, then send it again.",
+        ) from problem
     return id
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import unicodedata
 from pathlib import Path
 from typing import Final
 
@@ -131,15 +133,25 @@ def make_human_files(workspace: Workspace, task: Task) -> None:
 
 def _make_folder(workspace: Workspace, id: str) -> Path:
     folder = workspace.task_folder(id)
-    ensure_private_directory(folder.parent)
-    ensure_private_directory(folder)
+    for place in (folder.parent, folder):
+        ensure_private_directory(place, parents=False)
     return folder
 
 
 def _slug(title: str) -> str:
+    """An id that can be typed anywhere: the Latin letters and digits of the title, without their accents.
+
+    Where other letters are lost thereby (Chinese, say), six that follow from the title tell it from its like: the same for
+    the same title, so that a task that is made twice is still refused.
+    """
     if ID_PATTERN.fullmatch(title):
         return title
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "task"
+    plain = "".join(c for c in unicodedata.normalize("NFKD", title.casefold()) if not unicodedata.combining(c))
+    words = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].rstrip("-")
+    if words and not any(c.isalnum() and not c.isascii() for c in plain):
+        return words
+    digest = hashlib.sha256(unicodedata.normalize("NFC", title).encode(errors="surrogatepass")).hexdigest()
+    return f"{words or 'task'}-{digest[:6]}"
 
 
 def get(ledger: Ledger, id: str) -> Task:
@@ -161,8 +173,8 @@ def get(ledger: Ledger, id: str) -> Task:
 
 
 def all_tasks(ledger: Ledger) -> list[Task]:
-    """Every task, oldest first."""
-    rows = ledger.query(f"SELECT {_COLUMNS} FROM task ORDER BY created_at, id")
+    """Every task, in the order in which they were made, whatever the clock said."""
+    rows = ledger.query(f"SELECT {_COLUMNS} FROM task ORDER BY rowid")
     return [Task(**dict(zip(Task.__struct_fields__, row, strict=True))) for row in rows]
 
 

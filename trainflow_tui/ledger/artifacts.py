@@ -24,7 +24,8 @@ class Artifacts:
         digest = hashlib.sha256(content).hexdigest()
         target = self.path(digest)
         if not target.exists():
-            ensure_private_directory(target.parent)
+            for folder in (self._root, target.parent):
+                ensure_private_directory(folder, parents=False)
             write_atomic(target, content)
         return digest
 

@@ -17,9 +17,10 @@ import apsw
 
 from trainflow_tui.clock import Clock, to_iso
 from trainflow_tui.errors import DamagedError, RefusedError
+from trainflow_tui.files import write_atomic
 from trainflow_tui.ledger import schema, witness
 from trainflow_tui.ledger.events import Actor, Event, canonical, decode_payload, event_hash, event_key
-from trainflow_tui.ledger.failures import translated, unavailable
+from trainflow_tui.ledger.failures import is_full, translated, unavailable
 from trainflow_tui.ledger.projections import apply
 from trainflow_tui.ledger.verification import EVENT_COLUMNS, Verification, event_of, replay, tables_match, walk
 from trainflow_tui.ledger.witness import Loss
@@ -103,12 +104,15 @@ class Ledger:
         """The file is of a schema that this program does not know: open read-only, and what is shown may be incomplete."""
         self.loss: Loss | None = None
         """Events that were recorded once and are not in the file any more."""
+        self._identity = _identity(path)
+        self._is_still = readonly and not newer and _is_still(path)
 
     @classmethod
     def open(cls, path: Path, *, clock: Clock, local_filesystem: bool = True, readonly: bool = False) -> Ledger:
-        """Open or create the file and bring its schema up to date.
+        """Open or create the file and bring its schema up to date, with a copy of what it was beside it.
 
-        A file of a newer schema opens read-only. On a network file system the journal is a rollback journal, since WAL
+        A file of a newer schema opens read-only; of an older one, where it is to be read only, the tables that it lacks are
+        missing. On a network file system the journal is a rollback journal, since WAL
         needs memory shared by all writers.
 
         Raises:
@@ -126,7 +130,7 @@ class Ledger:
                 if not readonly and version < schema.SCHEMA_VERSION:
                     mode = "WAL" if local_filesystem else "DELETE"
                     _retry(lambda: connection.execute(f"PRAGMA journal_mode = {mode}"))
-                    _migrate(connection)
+                    version = _migrate(connection, path)
                 newer = version > schema.SCHEMA_VERSION
                 if newer:
                     connection.execute("PRAGMA query_only = ON")
@@ -136,6 +140,13 @@ class Ledger:
                 connection.close()
                 raise
         return opened
+
+    def is_displaced(self) -> bool:
+        """Whether another file, or none, stands at the path now: what is written here is not found there.
+
+        Also where the file was read as one that nobody writes, and somebody does now.
+        """
+        return _identity(self.path) != self._identity or (self._is_still and _is_shared(self.path))
 
     def close(self) -> None:
         """Close the file; a further call does nothing."""
@@ -244,22 +255,49 @@ def _connect(path: Path, *, readonly: bool) -> apsw.Connection:
         except OSError as problem:
             raise unavailable(path, problem) from problem
     name = str(path)
-    if readonly and not os.access(path.parent, os.W_OK) and not _has_log(path):
-        # SQLite would make its shared memory file beside it, which a read-only disk does not allow. Nobody writes there.
-        from urllib.parse import quote
-
-        name, flags = f"file:{quote(name)}?immutable=1", flags | apsw.SQLITE_OPEN_URI
+    if readonly and _is_still(path):
+        name, flags = read_only_uri(path, readonly=True), flags | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(name, flags=flags)
     connection.set_busy_timeout(int(BUSY_TIMEOUT_S * 1000))
     connection.execute("PRAGMA mmap_size = 0; PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF")
     return connection
 
 
-def _has_log(path: Path) -> bool:
+def read_only_uri(path: Path, *, readonly: bool) -> str:
+    """The name by which SQLite opens the file without the right to write it; `readonly` says that nobody here has it."""
+    from urllib.parse import quote
+
+    return f"file:{quote(str(path))}?mode=ro{'&immutable=1' if readonly and _is_still(path) else ''}"
+
+
+def _is_still(path: Path) -> bool:
+    # SQLite would make its shared memory file beside it, which a read-only disk does not allow, nor a full one. Nobody writes there.
+    no_place = not os.access(path.parent, os.W_OK) or (is_full(path) and not _is_shared(path))
+    return no_place and not _has_log(path)
+
+
+def _is_shared(path: Path) -> bool:
+    # One in use has parts of 32 KiB (sqlite.org/walformat.html); three bytes stay where there was no room for the first.
+    return _size_bytes(path.with_name(f"{path.name}-shm")) >= 32768
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        return path.with_name(f"{path.name}-wal").stat().st_size > 0
+        found = path.stat()
     except OSError:
-        return False
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _has_log(path: Path) -> bool:
+    return _size_bytes(path.with_name(f"{path.name}-wal")) > 0
+
+
+def _size_bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _not_a_ledger(path: Path, *, has_tables: bool) -> DamagedError:
@@ -277,18 +315,35 @@ def _schema_version(connection: apsw.Connection) -> int:
     return int(rows[0][0])
 
 
-def _migrate(connection: apsw.Connection) -> None:
+def _migrate(connection: apsw.Connection, path: Path) -> int:
+    """All missing scripts and the version in one transaction; returns the version that the file has then."""
     _retry(lambda: connection.execute("BEGIN IMMEDIATE"))
     try:
         version = _schema_version(connection)  # perhaps another process has done it meanwhile, or gone further
+        if 0 < version < schema.SCHEMA_VERSION:
+            _keep_copy(path, version)
         for script in schema.MIGRATIONS[version:]:
             connection.execute(script)
-        connection.execute(f"PRAGMA user_version = {max(version, schema.SCHEMA_VERSION)}")
+        version = max(version, schema.SCHEMA_VERSION)
+        connection.execute(f"PRAGMA user_version = {version}")
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+    return version
+
+
+def _keep_copy(path: Path, version: int) -> None:
+    """The ledger as it is, as a complete file beside it. The caller holds the write lock, so that nothing is added meanwhile."""
+    copy = path.with_name(f"{path.name}.schema-{version}")
+    source = _connect(path, readonly=True)
+    try:
+        write_atomic(copy, source.serialize("main"))
+    except OSError as problem:
+        raise unavailable(copy, problem) from problem
+    finally:
+        source.close()
 
 
 def _retry(action: Any) -> None:

@@ -49,7 +49,7 @@ def _error(problem: apsw.Error, path: Path) -> Exception:
     if isinstance(problem, apsw.BusyError | apsw.LockedError):
         step = "Try again in a moment."
         return BusyError("ledger-busy", "Another process is writing the ledger.", subject=str(path), next_step=step)
-    if isinstance(problem, apsw.FullError):
+    if isinstance(problem, apsw.FullError) or (isinstance(problem, _UNAVAILABLE) and is_full(path)):
         return _refused(
             "disk-full", f"There is no room to write {path}: nothing was recorded.", path, "Free some space."
         )
@@ -65,8 +65,10 @@ def _damaged(path: Path, reason: str) -> TrainflowError:
     return _refused("not-a-ledger", words, path, "Move the file aside; keep it, it may hold decisions.")
 
 
-def _is_full(path: Path) -> bool:
-    # Without room for its shared memory file SQLite says that it cannot open, or that the disk failed.
+def is_full(path: Path) -> bool:
+    """Whether the disk of a ledger has no room: without it for its shared memory file SQLite says that it cannot open, or
+    that the disk failed.
+    """
     try:
         found = os.statvfs(path.parent)
         return found.f_bavail * found.f_frsize < _ROOM_BYTES

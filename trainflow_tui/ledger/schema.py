@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 EVENTS: Final = """
 CREATE TABLE event (
@@ -103,5 +103,16 @@ PROJECTION_TABLES: Final = (
     "node",
 )
 
-MIGRATIONS: Final[tuple[str, ...]] = (EVENTS + PROJECTIONS + PLAIN,)
-"""Script N brings a file of version N to version N+1. A released script is never edited."""
+NODE_HISTORY: Final = """
+CREATE TABLE node_history (
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL, status TEXT NOT NULL
+);
+CREATE INDEX node_history_name ON node_history (name, id);
+"""
+
+MIGRATIONS: Final[tuple[str, ...]] = (EVENTS + PROJECTIONS + PLAIN, NODE_HISTORY)
+"""Script N brings a file of version N to version N+1. A released script, and what it is made of, is never edited: a table that
+changes gets a text of its own."""
+
+PAST: Final = PROJECTIONS + PLAIN + NODE_HISTORY
+"""Every table but the events, empty: what `Past` fills."""

@@ -22,7 +22,7 @@ def check(workspace: Workspace, *, actor: Actor) -> NodeStatus:
     with workspace.ledger.transaction() as transaction:
         if not transaction.query("SELECT 1 FROM node WHERE name = ?", (name,)):
             transaction.append("node.added", name, {"target": THIS_MACHINE}, actor=actor)
-        status.store_node(transaction, workspace.ledger, name, found)
+        status.store_node(transaction, workspace.ledger, name, found, keep_days=workspace.settings.metrics_days)
     return found
 
 
@@ -37,7 +37,8 @@ def check_due(workspace: Workspace) -> int:
             before = {s["check"]: s["state"] for s in node.status.get("signals", [])}
             tell = before != {s.check: s.state for s in found.signals}
             with workspace.ledger.transaction() as transaction:
-                status.store_node(transaction, workspace.ledger, node.name, found, tell=tell)
+                days = workspace.settings.metrics_days
+                status.store_node(transaction, workspace.ledger, node.name, found, tell=tell, keep_days=days)
             count += 1
     return count
 

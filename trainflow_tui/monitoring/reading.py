@@ -5,12 +5,12 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
 from trainflow_tui.clock import from_iso, to_iso
-from trainflow_tui.files import ensure_private_directory
 from trainflow_tui.ledger import leases, manifest
 from trainflow_tui.ledger.database import Transaction
 from trainflow_tui.ledger.leases import Lease
@@ -57,16 +57,22 @@ def aged(workspace: Workspace, summary: RunSummary) -> RunSummary:
     if quiet < 0:
         # The clock was set back: what is known is that it came before now.
         return msgspec.structs.replace(summary, last_sample_at=to_iso(now))
-    finished = summary.total_steps is not None and summary.step is not None and summary.step >= summary.total_steps
-    stale = not finished and signs.is_stale(quiet, summary.step_time_s)
-    state = "stale" if stale else "following"
+    state, detail = state_at(summary, now)
     if state == summary.state:
         return summary
     events = list(summary.events)
-    if stale:
-        events.append(RunEvent(type="stalled", step=summary.step, text="nothing new", at=to_iso(now)))
-    detail = "nothing new" if stale else ""
+    if state == "stale":
+        events.append(RunEvent(type="stalled", step=summary.step, text=detail, at=to_iso(now)))
     return msgspec.structs.replace(summary, state=state, detail=detail, events=events[-samples.EVENTS_KEPT :])
+
+
+def state_at(summary: RunSummary, now: datetime) -> tuple[str, str]:
+    """Whether a log that was read is followed or stale by the age of its newest sample, and the words for it."""
+    quiet = (now - from_iso(summary.last_sample_at)).total_seconds()
+    finished = summary.total_steps is not None and summary.step is not None and summary.step >= summary.total_steps
+    if not finished and signs.is_stale(quiet, summary.step_time_s):
+        return "stale", "nothing new"
+    return "following", ""
 
 
 class Reading:
@@ -214,11 +220,14 @@ class Reading:
 
     def _seal(self) -> None:
         live = self._position.live
-        parquet = live.replace("/live/", "/raw/").replace(".jsonl", ".parquet")
-        ensure_private_directory((self._workspace.state / parquet).parent)
+        # A name of this seal's own: a reader that was stopped for long must not write over what its successor recorded.
+        stem = live.replace("/live/", "/raw/").removesuffix(".jsonl")
+        parquet = f"{stem}-{secrets.token_hex(4)}.parquet"
         count, first, last = self._workspace.store.seal(live, parquet)
         ledger = self._workspace.ledger
         with ledger.transaction() as transaction:
+            if not (self._workspace.state / parquet).exists():
+                raise LeaseLostError(parquet)  # after a long stop it was swept as a leftover
             self._position = msgspec.structs.replace(self._position, live="")
             self._store_in(transaction)
             manifest.seal(transaction, ledger, live_path=live, parquet_path=parquet, rows=count, first=first, last=last)

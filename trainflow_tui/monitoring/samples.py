@@ -13,7 +13,8 @@ from trainflow_tui.monitoring.logs.records import LogEvent, MetricRecord, event_
 from trainflow_tui.monitoring.status import RECENT_POINTS, RunEvent, RunSummary
 
 EVENTS_KEPT: Final = 50
-_STORED: Final = ("grad_norm", "lr", "step_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "samples_per_s")
+STORED: Final = ("grad_norm", "lr", "step_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "samples_per_s")
+"""Values that have a column of their own."""
 _THROUGHPUT: Final = (
     ("tokens_per_s_per_gpu", "tok/s/GPU"),
     ("tokens_per_s_total", "tok/s"),
@@ -42,9 +43,9 @@ def throughput(record: MetricRecord) -> tuple[float | None, str]:
 def sample(record: MetricRecord, *, generation: int, offset: int, at: str) -> dict[str, Any]:
     """The stored form of one record; what has no column of its own goes into `extra`."""
     loss = None if record.loss is msgspec.UNSET else record.loss
-    rest = {name: _plain(value) for name, value in record.values.items() if name not in _STORED}
+    rest = {name: _plain(value) for name, value in record.values.items() if name not in STORED}
     rest |= {name: to_json_value(value) for name, value in _beside(record) if value is not msgspec.UNSET}
-    fixed = {name: record.values.get(name) for name in _STORED}
+    fixed = {name: record.values.get(name) for name in STORED}
     head = {"gen": generation, "off": offset, "at": at, "attempt": record.attempt, "step": record.step, "loss": loss}
     return head | fixed | {"throughput": throughput(record)[0], "extra": rest}
 

@@ -8,6 +8,7 @@ import msgspec
 
 from trainflow_tui.clock import to_iso
 from trainflow_tui.ledger.database import Ledger, Transaction
+from trainflow_tui.monitoring import node_history
 
 RECENT_POINTS = 300
 
@@ -126,11 +127,22 @@ def store_run(transaction: Transaction, ledger: Ledger, run: str, *, tail: objec
     transaction.pulse("run")
 
 
-def store_node(transaction: Transaction, ledger: Ledger, name: str, status: object, *, tell: bool = True) -> None:
-    """Replace a node's row; the screens are told where that is news."""
-    transaction.execute(
-        "INSERT OR REPLACE INTO node_status VALUES (?, ?, ?)",
-        (name, msgspec.json.encode(status).decode(), to_iso(ledger.clock.now())),
-    )
+def store_node(
+    transaction: Transaction,
+    ledger: Ledger,
+    name: str,
+    status: object,
+    *,
+    tell: bool = True,
+    keep_days: int | None = None,
+) -> None:
+    """Replace a node's row and keep it in the node's history where it is news; the screens are told where `tell` says so.
+
+    `keep_days`: how long the history goes back; without it nothing is taken from it.
+    """
+    now = ledger.clock.now()
+    text = msgspec.json.encode(status).decode()
+    transaction.execute("INSERT OR REPLACE INTO node_status VALUES (?, ?, ?)", (name, text, to_iso(now)))
+    node_history.note(transaction, name, msgspec.json.decode(text), now=now, keep_days=keep_days)
     if tell:
         transaction.pulse("node")

@@ -7,18 +7,18 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 
-from trainflow_tui.screens import views
 from trainflow_tui.screens.base import ModeScreen
 from trainflow_tui.screens.snapshot import Snapshot
+from trainflow_tui.screens.views import board
 from trainflow_tui.screens.widgets.list_pane import ListPane
-from trainflow_tui.screens.words import _
+from trainflow_tui.screens.words import N_
 
 
 class BoardScreen(ModeScreen):
     """Tasks above, approvals below."""
 
     mode = "board"
-    HINTS: ClassVar[dict[str, str]] = {"new": _("New task"), "decide": _("Open approval")}
+    HINTS: ClassVar[dict[str, str]] = {"new": N_("New task"), "decide": N_("Open approval")}
 
     def panes(self) -> ComposeResult:
         """Two lists."""
@@ -27,8 +27,14 @@ class BoardScreen(ModeScreen):
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Fill both lists."""
-        self.query_one("#tasks", ListPane).show(views.tasks(snapshot))
-        self.query_one("#approvals", ListPane).show(views.approvals(snapshot))
+        pane = self.query_one("#tasks", ListPane)
+        pane.show(board.tasks(snapshot))
+        pane.table.move_to(self.app.current_task)
+        self.query_one("#approvals", ListPane).show(board.approvals(snapshot))
+
+    def go_to(self, task: str) -> None:
+        """Put the cursor on a task."""
+        self.query_one("#tasks", ListPane).go_to(task)
 
     def action_new(self) -> None:
         """Ask for a title and make a task."""
@@ -51,5 +57,6 @@ class BoardScreen(ModeScreen):
 
     @on(ListPane.Highlighted)
     def _highlighted(self, event: ListPane.Highlighted) -> None:
-        if event.pane.id == "tasks" and event.key is not None:
+        # An event of before the cursor went to the current task is too late.
+        if event.pane.id == "tasks" and event.key is not None and event.key == event.pane.selected:
             self.app.choose_task(event.key)

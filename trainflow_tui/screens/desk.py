@@ -14,16 +14,27 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
+
+from trainflow_tui.clock import Clock
+from trainflow_tui.collaboration import health
+from trainflow_tui.collaboration.health import Trouble
 from trainflow_tui.collaboration.identity import current_actor
+from trainflow_tui.config import Settings
 from trainflow_tui.errors import TrainflowError
-from trainflow_tui.ledger import leases, manifest
+from trainflow_tui.ledger import leases
 from trainflow_tui.screens import snapshot as snapshots
+from trainflow_tui.screens import view_state
 from trainflow_tui.screens.host import History
+from trainflow_tui.screens.memory import Memory
 from trainflow_tui.screens.snapshot import Snapshot
 from trainflow_tui.text import Display
 from trainflow_tui.workspace import Workspace
+
+if TYPE_CHECKING:
+    from trainflow_tui.ledger.past import Past
 
 T = TypeVar("T")
 HISTORY_BUCKETS = 400
@@ -44,7 +55,53 @@ class Desk:
         self._workspace = workspace
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="desk")
         self.first: Snapshot | None = snapshots.load(workspace)
+        self._last = self.first
         self._watch: subprocess.Popen[bytes] | None = None
+        self._past: Past | None = None
+        self._memory_path = view_state.path_for(workspace.root)
+        self._saved, self.memory_note = view_state.load(self._memory_path)
+        self.remembered = Memory.of(self._saved)
+
+    @property
+    def root(self) -> Path:
+        """The workspace's directory."""
+        return self._workspace.root
+
+    @property
+    def settings(self) -> Settings:
+        """What is set."""
+        return self._workspace.settings
+
+    @property
+    def clock(self) -> Clock:
+        """The time that everything here goes by."""
+        return self._workspace.clock
+
+    def save_memory(self) -> None:
+        """Keep `remembered` for the next start, in the desk's thread."""
+        state = self.remembered.state()
+        if state != self._saved:
+            self._saved = state
+            self._thread.submit(view_state.save, self._memory_path, state)
+
+    async def paths(self, start: str) -> list[str]:
+        """Files and directories that a typed path could become, directories with a slash; at most 50."""
+
+        def look(_workspace: Workspace) -> list[str]:
+            try:
+                typed = Path(start).expanduser()
+            except RuntimeError:  # the home of nobody
+                return []
+            folder = typed if start.endswith("/") else typed.parent
+            shown = start[: start.rfind("/") + 1]
+            try:
+                found = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            except (OSError, ValueError):
+                return []
+            names = [f"{shown}{e.name}{'/' if e.is_dir() else ''}" for e in found if not e.name.startswith(".")]
+            return [name for name in names if name.startswith(start)][:50]
+
+        return await self.run(look)
 
     def close(self) -> None:
         """End the thread and the own collector; the children end with their standard input."""
@@ -55,7 +112,7 @@ class Desk:
             except subprocess.TimeoutExpired:
                 self._watch.terminate()
             self._watch = None
-        self._thread.submit(self._workspace.close)
+        self._thread.submit(self._close_ledgers)
         self._thread.shutdown(wait=True)
 
     async def run(self, change: Callable[[Workspace], T]) -> T:
@@ -63,25 +120,89 @@ class Desk:
         return await asyncio.get_running_loop().run_in_executor(self._thread, change, self._workspace)
 
     async def changed_since(self, version: tuple[int, int] | None) -> Snapshot | None:
-        """A new snapshot, or None when nothing has changed since that version."""
+        """A new snapshot, or None when nothing has changed since that version.
+
+        What cannot be read leaves the last one, with the trouble in it; a workspace that is back at its path is opened again.
+        """
 
         def look(workspace: Workspace) -> Snapshot | None:
-            return None if workspace.ledger.version() == version else snapshots.load(workspace)
+            try:
+                back = workspace.is_displaced() and workspace.reopen()
+                if not back and workspace.ledger.version() == version and self._stands_as_before(workspace):
+                    return None
+                fresh = snapshots.load(workspace)
+            except TrainflowError as problem:
+                trouble = Trouble(code="unreadable", detail=problem.message, text=str(problem))
+                if self._last is None or self._last.troubles[:1] == [trouble]:
+                    return None
+                fresh = msgspec.structs.replace(self._last, troubles=[trouble])
+            self._last = fresh
+            return fresh
 
         return await self.run(look)
 
-    async def history(self, run: str) -> History:
-        """A run's loss and throughput from the store, bucketed; DuckDB is loaded by the first call."""
+    def _stands_as_before(self, workspace: Workspace) -> bool:
+        before = [t for t in self._last.troubles if t.code in health.STANDING] if self._last else []
+        return before == health.standing(workspace)
+
+    async def history(self, run: str, until: str | None = None) -> History:
+        """A run's loss and throughput from the store, bucketed, as of a time where one is given; DuckDB is loaded by the first."""
 
         def read(workspace: Workspace) -> History:
-            paths = [segment.path for segment in manifest.readable(workspace.ledger, run)]
-            loss = workspace.store.series(paths, "loss", buckets=HISTORY_BUCKETS)
-            points: dict[float, list[float | None]] = {row[0]: [row[2], None] for row in loss}
-            for row in workspace.store.series(paths, "throughput", buckets=HISTORY_BUCKETS):
-                points.setdefault(row[0], [None, None])[1] = row[2]
+            from trainflow_tui.monitoring.history import series  # not needed for first paint
+
+            points: dict[float, list[float | None]] = {}
+            for index, column in enumerate(("loss", "throughput")):
+                for row in series(workspace, run, column, buckets=HISTORY_BUCKETS, until=until):
+                    points.setdefault(row[0], [None, None])[index] = row[2]
             return tuple((step, *values) for step, values in sorted(points.items()))  # type: ignore[misc]
 
         return await self.run(read)
+
+    # The past
+
+    async def past(self, moment: str) -> Snapshot:
+        """Everything as it was at a moment (an ISO time with its zone). Nothing is written.
+
+        Raises:
+            DamagedError: the ledger or the samples cannot be read.
+        """
+        return await self.run(lambda w: snapshots.load_at(w, self._past_of(w), moment))
+
+    async def bounds(self) -> tuple[str, str]:
+        """The times of the first and the last thing that is recorded; empty without any."""
+
+        def look(workspace: Workspace) -> tuple[str, str]:
+            from trainflow_tui.monitoring import replay
+
+            return replay.bounds(workspace, self._past_of(workspace))
+
+        return await self.run(look)
+
+    async def step(self, moment: str, direction: int) -> str:
+        """The time of the nearest event after (1) or before (-1) a moment; empty where there is none."""
+
+        def look(workspace: Workspace) -> str:
+            from trainflow_tui.monitoring import replay
+
+            return replay.step(workspace, self._past_of(workspace), moment, direction)
+
+        return await self.run(look)
+
+    def _past_of(self, workspace: Workspace) -> Past:
+        """The one that stands where it was left, from where a step is short; another where the workspace was opened again."""
+        from trainflow_tui.ledger.past import Past
+
+        if self._past is None or not self._past.is_of(workspace.ledger):
+            if self._past is not None:
+                self._past.close()
+            self._past = Past(workspace.ledger)
+        return self._past
+
+    def _close_ledgers(self) -> None:
+        if self._past is not None:
+            self._past.close()
+        self._workspace.close()
 
     def guide(self, workspace: Workspace, task: str, text: str) -> None:
         """Put guidance into the spool and collect it."""

@@ -8,21 +8,21 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from trainflow_tui.screens import views
 from trainflow_tui.screens.base import ModeScreen
 from trainflow_tui.screens.charts import loss_chart, throughput_chart
 from trainflow_tui.screens.snapshot import Snapshot
+from trainflow_tui.screens.views import board, cluster, hotspots
 from trainflow_tui.screens.widgets.line_chart import LineChart
 from trainflow_tui.screens.widgets.list_pane import ListPane
 from trainflow_tui.screens.widgets.steady_text import SteadyText
-from trainflow_tui.screens.words import MUTED, _, line
+from trainflow_tui.screens.words import MUTED, N_, _, line
 
 
 class OverviewScreen(ModeScreen):
     """Six panes from 120×40; two at 80×24."""
 
     mode = "overview"
-    HINTS: ClassVar[dict[str, str]] = {"new": _("New task")}
+    HINTS: ClassVar[dict[str, str]] = {"new": N_("New task")}
 
     def panes(self) -> ComposeResult:
         """Left: tasks and what waits. Right: live, hot-spots, cluster."""
@@ -38,15 +38,16 @@ class OverviewScreen(ModeScreen):
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Fill every pane."""
-        self.query_one("#tasks", ListPane).show(views.tasks(snapshot, compact=True))
-        self.query_one("#waiting", ListPane).show(views.waiting(snapshot))
-        self.query_one("#traces", ListPane).show(views.traces(snapshot, compact=True))
-        self.query_one("#nodes", ListPane).show(views.nodes(snapshot, compact=True))
+        self.query_one("#tasks", ListPane).show(board.tasks(snapshot, compact=True))
+        self.query_one("#waiting", ListPane).show(board.waiting(snapshot))
+        self.query_one("#traces", ListPane).show(hotspots.traces(snapshot, compact=True))
+        self.query_one("#nodes", ListPane).show(cluster.nodes(snapshot, self.app.freshness, compact=True))
         self.query_one("#hidden", SteadyText).show(
             line(_("+4 panes hidden: 3 hot-spots, 4 cluster, 5 live; or a wider window"), MUTED)
         )
         run = snapshot.runs[0] if snapshot.runs else None
-        self.query_one("#loss", LineChart).show(loss_chart(run, self.app.history(run)))
+        log = self.app.remembered.log_scale
+        self.query_one("#loss", LineChart).show(loss_chart(run, self.app.freshness, self.app.history(run), log=log))
         self.query_one("#throughput", LineChart).show(throughput_chart(run, self.app.history(run)))
 
     def action_new(self) -> None:

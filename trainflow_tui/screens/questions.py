@@ -7,18 +7,18 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 
-from trainflow_tui.screens import views
 from trainflow_tui.screens.base import ModeScreen
 from trainflow_tui.screens.snapshot import Snapshot
+from trainflow_tui.screens.views import questions
 from trainflow_tui.screens.widgets.list_pane import ListPane
-from trainflow_tui.screens.words import _
+from trainflow_tui.screens.words import N_
 
 
 class QuestionsScreen(ModeScreen):
     """Three lists; enter shows the whole text, `a` answers."""
 
     mode = "questions"
-    HINTS: ClassVar[dict[str, str]] = {"new": _("Write guidance"), "decide": _("Answer")}
+    HINTS: ClassVar[dict[str, str]] = {"new": N_("Write guidance"), "decide": N_("Answer")}
 
     def panes(self) -> ComposeResult:
         """Agents' questions, guidance, own questions."""
@@ -28,9 +28,10 @@ class QuestionsScreen(ModeScreen):
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Fill the three lists."""
-        self.query_one("#asked", ListPane).show(views.agent_questions(snapshot))
-        self.query_one("#guidance", ListPane).show(views.guidance(snapshot))
-        self.query_one("#own", ListPane).show(views.human_questions(snapshot))
+        fresh = self.app.freshness
+        self.query_one("#asked", ListPane).show(questions.agent_questions(snapshot))
+        self.query_one("#guidance", ListPane).show(questions.guidance(snapshot, fresh))
+        self.query_one("#own", ListPane).show(questions.human_questions(snapshot, fresh))
 
     def action_new(self) -> None:
         """Write guidance for the current task."""
@@ -46,7 +47,5 @@ class QuestionsScreen(ModeScreen):
     def _opened(self, event: ListPane.Opened) -> None:
         if event.pane.id == "asked":
             self.app.ask_answer(event.key)
-        elif event.pane.id == "guidance":
-            self.app.read_guidance(event.key)
         else:
-            self.app.read_question(event.key)
+            self.app.read_detail(str(event.pane.id), event.key)

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-import gettext
-from pathlib import Path
 from typing import Final
 
 from rich.text import Text
 
 from trainflow_tui.clock import local_clock_time
+from trainflow_tui.language import N_, _
 from trainflow_tui.screens.widgets.cells import as_text
 from trainflow_tui.text import Display, display
 
-_CATALOGUE: Final = gettext.translation("trainflow", str(Path(__file__).with_name("locale")), fallback=True)
-_ = _CATALOGUE.gettext
+__all__ = [
+    "ACCENT",
+    "BAD",
+    "MUTED",
+    "N_",
+    "OK",
+    "WARN",
+    "_",
+    "at",
+    "joined",
+    "key_hints",
+    "line",
+    "mark",
+    "right",
+    "say",
+]
 
-OK: Final = "green"
-WARN: Final = "yellow"
-BAD: Final = "bold red"
-MUTED: Final = "#949494"
-"""A colour that rich and Textual both know. The attribute `dim` would stay on the row under the cursor, unreadable there."""
-ACCENT: Final = "cyan"
+OK: Final = "ok"
+WARN: Final = "warn"
+BAD: Final = "bad"
+MUTED: Final = "muted"
+ACCENT: Final = "accent"
 
 
 def say(template: str, **values: object) -> Display:
@@ -36,6 +48,13 @@ def line(raw: str, style: str = "", *, cells: int = 400) -> Text:
 def at(iso: str) -> Text:
     """A stored time as the local clock shows it, or a dash."""
     return as_text(display(local_clock_time(iso) if iso else "—"), MUTED)
+
+
+def right(raw: str, style: str = "") -> Text:
+    """A number, set to the right."""
+    text = line(raw, style)
+    text.justify = "right"
+    return text
 
 
 def mark(glyph: str, style: str) -> Text:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from trainflow_tui.clock import from_iso, to_iso
 from trainflow_tui.files import ensure_private_directory
 
 COLUMNS: Final = {
@@ -35,6 +36,22 @@ COLUMNS: Final = {
 }
 """`at` is the time at which the line was read (UTC, ISO); the source's own time, if it has one, stands in `extra`."""
 _BLOCK_BYTES: Final = 1 << 16
+
+
+def stored_form(time: str) -> str:
+    """An ISO time as the store writes it, so that the two sort as text.
+
+    Raises:
+        ValueError: it is no ISO time, or has no zone.
+    """
+    moment = from_iso(time)
+    if moment.tzinfo is None:
+        raise ValueError(f"{time} has no zone")
+    return to_iso(moment)
+
+
+class SegmentGoneError(Exception):
+    """A segment of a reader's list is not on disk: replaced and unlinked since, or deleted by somebody else."""
 
 
 class LiveTail:

@@ -143,6 +143,32 @@ def test_every_flipped_byte_of_the_payload_is_refused(workspace, actor, pending)
     assert approvals.consume(workspace.ledger, pending.id, PAYLOAD, actor=actor).state == "consumed"
 
 
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("argv[1]", {"argv": ["x", "a\0b"]}),
+        ("cwd", {"cwd": "/data\0/../etc"}),
+        ("container", {"container": "train\0"}),
+        ("user", {"user": "\0root"}),
+    ],
+)
+def test_a_text_that_no_program_can_be_given_is_refused_by_its_field(workspace, actor, field, change):
+    other = msgspec.structs.replace(PAYLOAD, **change)
+    with pytest.raises(UsageError) as refused:
+        decode_payload(msgspec.json.encode(other))
+    assert refused.value.subject == f"payload.{field}"
+    with pytest.raises(UsageError):
+        approvals.request(workspace.ledger, ApprovalRequest(task="t", title="x", payload=other), actor=actor)
+
+
+def test_a_decision_that_showed_nothing_says_so(workspace, actor, pending):
+    assert decide(workspace, pending, actor).decision.shown_digest == ""
+
+
+def test_a_decision_that_showed_the_request_says_which(workspace, actor, pending):
+    assert decide(workspace, pending, actor, shown_digest=pending.digest).decision.shown_digest == pending.digest
+
+
 def test_what_was_shown_must_be_what_is_recorded(workspace, actor, pending):
     with pytest.raises(RefusedError) as refused:
         decide(workspace, pending, actor, shown_digest="v1:0000")
@@ -174,7 +200,7 @@ payloads = st.builds(
         min_size=1,
         max_size=5,
     ),
-    cwd=st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
+    cwd=st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8),
     env_names=st.lists(names, max_size=4),
     hosts=st.lists(st.sampled_from(["n1", "n2", "n3"]), max_size=3),
     container=st.sampled_from(["", "c"]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from trainflow_tui.collaboration import reports, tasks
@@ -104,3 +106,32 @@ def test_no_evidence_is_no_pass(workspace, actor, status, evidence, executed):
             executed=executed,
             actor=actor,
         )
+
+
+@pytest.mark.parametrize(
+    ("title", "pattern"),
+    [
+        ("Adapt the 7B model", "adapt-the-7b-model"),
+        ("Größe prüfen, Café", "grosse-prufen-cafe"),
+        ("adapt_7b.v2", r"adapt_7b\.v2"),
+        ("适配模型", "task-[0-9a-f]{6}"),
+        ("训练 7B 模型", "7b-[0-9a-f]{6}"),
+        ("Модель", "task-[0-9a-f]{6}"),
+        ("!!!", "task-[0-9a-f]{6}"),
+        ("-" * 200, "task-[0-9a-f]{6}"),
+        ("x" * 200, "x{60}"),
+    ],
+)
+def test_an_id_made_from_a_title_can_be_typed_anywhere(workspace, actor, title, pattern):
+    made = tasks.create(workspace, title=title, actor=actor)
+    assert re.fullmatch(pattern, made.id)
+    assert tasks.ID_PATTERN.fullmatch(made.id)
+    assert made.title == title
+
+
+def test_titles_without_latin_letters_are_different_tasks_and_the_same_title_is_the_same_task(workspace, actor):
+    titles = ["适配模型", "性能分析", "训练 7B 模型", "适配 7B 模型", "模型"]
+    assert len({tasks.create(workspace, title=title, actor=actor).id for title in titles}) == len(titles)
+    with pytest.raises(UsageError) as refused:
+        tasks.create(workspace, title=titles[0], actor=actor)
+    assert refused.value.code == "task-exists"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
 import pytest
 
 from trainflow_tui import watching
 from trainflow_tui.collaboration import tasks
+from trainflow_tui.collaboration.change_events import is_news
 from trainflow_tui.ledger import leases
 
 
@@ -79,8 +81,6 @@ def test_a_loop_that_was_stopped_and_not_replaced_goes_on(workspace, turns, cloc
 
 
 def test_only_a_record_in_the_spool_itself_wakes_it():
-    from pathlib import Path
-
-    assert watching._is_news(Path("/w/.trainflow/spool/1.record"))
-    assert watching._is_news(Path("/w/collaboration/t/GUIDANCE.md"))
-    assert not watching._is_news(Path("/home/spool-tests/w/collaboration/t/BOARD.md"))
+    assert is_news(Path("/w/.trainflow/spool/1.record"))
+    assert is_news(Path("/w/collaboration/t/GUIDANCE.md"))
+    assert not is_news(Path("/home/spool-tests/w/collaboration/t/BOARD.md"))

@@ -53,7 +53,7 @@ def test_no_number_raises_hangs_or_changes_the_shape(lines, log, ascii_only, col
         return
     assert all(map(math.isfinite, (axes.x_low, axes.x_high, axes.y_low, axes.y_high)))
     assert axes.y_low < axes.y_high
-    picture = rasterise(series, axes, columns=columns, rows=rows, ascii_only=ascii_only)
+    picture = rasterise(series, axes, columns=columns, rows=rows, markers="ascii" if ascii_only else "blocks")
     assert len(picture) == (rows if columns else 0)
     for text, owners in picture:
         assert len(text) == len(owners) == columns
@@ -174,7 +174,7 @@ def test_the_later_series_is_on_top():
     one, two = ((0, 1), (0.0, 1.0)), ((0, 1), (0.0, 1.0))
     axes = Axes(0, 1, 0, 1, (), False)
     assert {o for _, owners in rasterise([one, two], axes, columns=9, rows=4) for o in owners} == {" ", "1"}
-    assert {c for text, _ in rasterise([one], axes, columns=9, rows=4, ascii_only=True) for c in text} == {
+    assert {c for text, _ in rasterise([one], axes, columns=9, rows=4, markers="ascii") for c in text} == {
         " ",
         ASCII_MARKERS[0],
     }

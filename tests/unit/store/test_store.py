@@ -62,6 +62,20 @@ def test_the_newest_attempt_of_a_step_counts(state):
     store.close()
 
 
+def test_the_newest_attempt_counts_also_where_an_older_one_stands_in_a_newer_file(state):
+    LiveTail(state / "m/live.jsonl").append(
+        [
+            sample(0, 1, 5.0, attempt=2, generation=1),
+            sample(0, 1, 4.0, attempt=1, generation=2),
+            sample(1 << 40, 2, 3.0, attempt=1, generation=1),
+            sample(0, 2, 2.0, attempt=1, generation=2),
+        ]
+    )
+    store = Store(state)
+    assert [(row[0], row[2]) for row in store.series(["m/live.jsonl"], "loss", buckets=10)] == [(1.0, 5.0), (2.0, 2.0)]
+    store.close()
+
+
 def test_non_finite_values_are_stored_as_such_and_left_out_of_charts(state):
     LiveTail(state / "m/live.jsonl").append(
         [sample(0, 1, math.nan), sample(10, 2, math.inf), sample(20, 3, 1.0), sample(30, 4, None)]
@@ -72,6 +86,30 @@ def test_non_finite_values_are_stored_as_such_and_left_out_of_charts(state):
             store.seal("m/live.jsonl", path)
         assert store.series([path], "loss", buckets=10) == [(3.0, 1.0, 1.0, 1.0)]
         assert store.count([path]) == 4
+    store.close()
+
+
+def test_a_series_until_a_time_shows_what_was_known_then(state):
+    def read_at(minute, *rows):
+        return [s | {"at": f"2026-01-01T00:{minute:02}:00.000000Z"} for s in rows]
+
+    LiveTail(state / "m/live.jsonl").append(
+        read_at(1, sample(0, 1, 5.0), sample(10, 2, 4.0)) + read_at(2, sample(20, 2, 3.0, attempt=2))
+    )
+    store = Store(state)
+    for path in ("m/live.jsonl", "m/a.parquet"):
+        if path.endswith("parquet"):
+            store.seal("m/live.jsonl", path)
+
+        def means(path=path, **bounds):
+            return [(row[0], row[2]) for row in store.series([path], "loss", buckets=10, **bounds)]
+
+        assert means(until="2026-01-01T00:01:00Z") == [(1.0, 5.0), (2.0, 4.0)]
+        assert means(until="2026-01-01T00:02:00.000000Z") == [(1.0, 5.0), (2.0, 3.0)]
+        assert means(since="2026-01-01T01:01:00.000001+01:00") == [(2.0, 3.0)]
+        assert means(since="2026-01-01T00:00:00Z", until="2026-01-01T00:00:59Z") == []
+        with pytest.raises(ValueError, match="2026"):
+            means(until="2026-01-01T00:01:00")
     store.close()
 
 

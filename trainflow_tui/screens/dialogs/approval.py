@@ -9,17 +9,19 @@ from typing import ClassVar
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from trainflow_tui.clock import local_clock_time
 from trainflow_tui.collaboration.approvals import Approval
+from trainflow_tui.screens import keys
+from trainflow_tui.screens.views.board import state_words
 from trainflow_tui.screens.widgets.cells import as_text
 from trainflow_tui.screens.widgets.steady_text import SteadyText
 from trainflow_tui.screens.words import ACCENT, BAD, MUTED, OK, WARN, _, joined, key_hints, line, say
-from trainflow_tui.text import display
+from trainflow_tui.text import Display, display
 
 ARMED_AFTER_S = 0.4
 """Keys that were pressed before the dialog had been on screen this long decide nothing."""
@@ -40,21 +42,13 @@ class Verdict:
 class ApprovalDialog(ModalScreen[Verdict | None]):
     """Answers with a `Verdict`, or None for back."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("a", "approve", _("Approve once"), id="approval-approve"),
-        Binding("d", "deny", _("Deny"), id="approval-deny"),
-        Binding("c", "changes", _("Ask for changes"), id="approval-changes"),
-        Binding("escape", "back", _("Back"), id="approval-back"),
-        Binding("j,down", "scroll(1)", _("Down"), show=False, id="approval-down"),
-        Binding("k,up", "scroll(-1)", _("Up"), show=False, id="approval-up"),
-        Binding("pagedown,space", "scroll(10)", _("Page down"), show=False, id="approval-page-down"),
-        Binding("pageup", "scroll(-10)", _("Page up"), show=False, id="approval-page-up"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list(keys.APPROVAL_KEYS)
 
-    def __init__(self, approval: Approval, *, readonly: bool) -> None:
+    def __init__(self, approval: Approval, *, why_not: Display | None) -> None:
+        """Show it; `why_not` says why nothing can be decided."""
         super().__init__()
         self._approval = approval
-        self._readonly = readonly
+        self._why_not = why_not
         self._wanted = ""
         self.armed_at = float("inf")
         """On the clock of event creation; the application drops keys and clicks that are older."""
@@ -81,13 +75,15 @@ class ApprovalDialog(ModalScreen[Verdict | None]):
         self._field.cursor_blink = False
         self.query_one("#approval-body").focus()
         self._hint.show(self._keys())
+        # Only a layout tells whether all of it fits.
+        self.call_after_refresh(lambda: self._hint.show(self._keys()))
 
     def _keys(self) -> Text:
-        if self._readonly:
-            return line(_("Read-only: nothing can be decided here. esc back"), WARN)
+        if self._why_not is not None:
+            return as_text(say(_("Nothing is decided here: {why}. esc back"), why=self._why_not), WARN)
         if self._approval.state != "pending":
             return as_text(
-                say(_("{state}: nothing to decide. esc back"), state=self._approval.state.replace("_", " ")), WARN
+                say(_("{state}: nothing to decide. esc back"), state=state_words(self._approval.state)), WARN
             )
         if not self._all_seen:
             return line(_("Cannot be undone: scroll to the end first (space). esc back"), BAD)
@@ -102,13 +98,12 @@ class ApprovalDialog(ModalScreen[Verdict | None]):
         return body.scroll_offset.y >= body.max_scroll_y
 
     @property
+    def _may_answer(self) -> bool:
+        return self._why_not is None and self._approval.state == "pending" and time.monotonic() >= self.armed_at
+
+    @property
     def _may_decide(self) -> bool:
-        return (
-            not self._readonly
-            and self._approval.state == "pending"
-            and time.monotonic() >= self.armed_at
-            and self._all_seen
-        )
+        return self._may_answer and self._all_seen
 
     def action_scroll(self, lines: int) -> None:
         """Move the body."""
@@ -150,12 +145,16 @@ class ApprovalDialog(ModalScreen[Verdict | None]):
         self._field.display = True
         self._field.focus()
         self._hint.show(as_text(prompt, WARN))  # type: ignore[arg-type]
+        self._hint.refresh(layout=True)  # it may take a second line now
+        # The digest whose end is typed stands in the last line.
+        self.call_after_refresh(self.query_one("#approval-body", VerticalScroll).scroll_end, animate=False)
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
         event.stop()
         words = event.value.strip()
-        if not self._may_decide:
+        # All was seen when this line was opened; it takes a row of the body, whose end may be hidden by it now.
+        if not self._may_answer:
             return
         if self._wanted == "approve":
             if words != self._approval.token:
@@ -177,7 +176,7 @@ class ApprovalDialog(ModalScreen[Verdict | None]):
 def request_lines(approval: Approval) -> list[Text]:
     """The whole request, one text a line; arguments with their control characters made visible."""
     wanted, payload = approval.request, approval.request.payload
-    risk = line(_("HIGH IMPACT"), "bold reverse red") if approval.high_impact else line(_("approval"), "bold")
+    risk = line(_("HIGH IMPACT"), "bold reverse bad") if approval.high_impact else line(_("approval"), "bold")
     asked_at = local_clock_time(approval.requested_at, with_date=True)
     lines = [
         joined(risk, line(wanted.title, "bold"), line(approval.id, MUTED), gap="  "),
@@ -242,7 +241,7 @@ def _decision_lines(approval: Approval) -> list[Text]:
     moment = local_clock_time(decision.at, with_date=True)
     words = say(
         _("{state} by {by} at {at} through {door}"),
-        state=decision.state.replace("_", " "),
+        state=state_words(decision.state),
         by=decision.by.label,
         at=moment,
         door=decision.by.door,

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
+from trainflow_tui.screens.host import Host
 from trainflow_tui.screens.widgets.cells import as_text
 from trainflow_tui.screens.widgets.steady_text import SteadyText
 from trainflow_tui.screens.words import ACCENT, joined, line
@@ -26,6 +27,8 @@ class Choice:
 
 class ChoiceDialog(ModalScreen[str | None]):
     """Answers with the choice whose key was pressed; escape answers None."""
+
+    app: Host
 
     def __init__(self, title: Display, about: Display, choices: tuple[Choice, ...]) -> None:
         super().__init__()
@@ -54,3 +57,4 @@ class ChoiceDialog(ModalScreen[str | None]):
             if event.key == choice.key:
                 self.dismiss(choice.answer)
                 return
+        self.app.release_keys()

@@ -1,50 +1,40 @@
-"""Help, generated from the bindings that are active, with the reason beside each one that is not."""
+"""Help, generated from the tables of bindings and commands, with the reason beside each key that does nothing now."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from textual.binding import Binding
-
 from trainflow_tui.screens import keys
 from trainflow_tui.screens.base import ModeScreen
-from trainflow_tui.screens.dialogs.approval import ApprovalDialog
-from trainflow_tui.screens.widgets.patched_table import PatchedTable
+from trainflow_tui.screens.live import LiveScreen
 from trainflow_tui.screens.words import _, say
-from trainflow_tui.text import Display, display
+from trainflow_tui.text import Display, cell_len, display
+
+_KEYS_WIDTH = 16
+_COMMAND_WIDTH = 26
 
 
-def help_text(screen: ModeScreen, *, readonly: bool) -> Display:
-    """All keys of this screen by group, one a line."""
-    groups: list[tuple[str, Iterable[object]]] = [
-        (_("This screen"), type(screen).BINDINGS),
-        (_("Lists"), PatchedTable.BINDINGS),
-        (_("Everywhere"), keys.APP_KEYS),
-        (_("Inside an approval"), ApprovalDialog.BINDINGS),
-    ]
-    lines = []
-    for title, bindings in groups:
-        lines.append(f"{title}")
+def help_text(screen: ModeScreen) -> Display:
+    """All keys by group, one a line, then the commands."""
+    lines: list[str] = []
+    for title, bindings in keys.GROUPS:
+        if bindings is keys.LIVE_KEYS and not isinstance(screen, LiveScreen):
+            continue
+        lines.append(_(title))
         for binding in bindings:
-            if isinstance(binding, Binding):
-                lines.append(_help_line(screen, binding, readonly=readonly))
+            shown = " ".join(keys.shown_keys(binding, screen.app.own_keys))
+            reason = screen.app.why_disabled(binding.id or "")
+            why = say("  ({why})", why=reason) if reason else ""
+            lines.append(f"  {_padded(shown, _KEYS_WIDTH)} {screen.describe(binding)}{why}")
         lines.append("")
-    lines.append(_("Commands after ':'  add trace FILE · add log FILE · add node · task TITLE · guide · 0…5 · quit"))
-    lines.append(_("Text can be selected with shift and the mouse. Over a slow line use ssh -C."))
-    return display("\n".join(lines), multiline=True, whole=True)
+    lines.append(_("Commands after ':'  (tab completes)"))
+    for command in screen.app.commands():
+        lines.append(f"  {_padded(f'{command.name} {command.usage}'.strip(), _COMMAND_WIDTH)} {command.words}")
+    lines += [
+        "",
+        _("Signs: ● at work  ◐ waits  ✓ done  ✗ failed or lost  ! needs you  ? asks  ◌ stale"),
+        _("Text is selected with the mouse, or with shift and the mouse by the terminal. Over a slow line use ssh -C."),
+    ]
+    return display("\n".join(lines), multiline=True, whole=True, max_cells=100_000)
 
 
-def _help_line(screen: ModeScreen, binding: Binding, *, readonly: bool) -> str:
-    names = {
-        "question_mark": "?",
-        "slash": "/",
-        "colon": ":",
-        "left_square_bracket": "[",
-        "right_square_bracket": "]",
-        "escape": "esc",
-    }
-    shown = " ".join(names.get(key, key) for key in binding.key.split(","))
-    words = screen.describe(binding)
-    action = binding.action.split("(")[0]
-    reason = say("  ({why})", why=_("not in read-only mode")) if readonly and action in keys.MUTATING else ""
-    return f"  {shown:18} {words}{reason}"
+def _padded(text: str, cells: int) -> str:
+    return text + " " * max(0, cells - cell_len(text))

@@ -6,28 +6,27 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Input, TextArea
 
+from trainflow_tui.screens import keys
 from trainflow_tui.screens.widgets.cells import as_text
 from trainflow_tui.screens.widgets.steady_text import SteadyText
-from trainflow_tui.screens.words import MUTED, _, key_hints, line
+from trainflow_tui.screens.words import MUTED, WARN, _, key_hints, line
 from trainflow_tui.text import Display
 
 
 class WritingDialog(ModalScreen[str | None]):
     """A text of several lines. ctrl+d sends it; leaving with words written asks once more."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+d", "send", _("Send"), id="writing-send", priority=True),
-        Binding("escape", "back", _("Back"), id="writing-back", priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list(keys.WRITING_KEYS)
 
-    def __init__(self, title: Display, about: Display) -> None:
+    def __init__(self, title: Display, about: Display, draft: str = "") -> None:
+        """`draft` is what was written before and could not be recorded."""
         super().__init__()
-        self._title_text, self._about = title, about
+        self._title_text, self._about, self._before = title, about, draft
         self.draft = TextArea(id="writing-area", compact=True)
         self.draft.cursor_blink = False
         self._hint = SteadyText(id="writing-hint")
@@ -46,8 +45,14 @@ class WritingDialog(ModalScreen[str | None]):
 
     def on_mount(self) -> None:
         """Put the cursor into the text."""
+        self.draft.insert(self._before)
         self.draft.focus()
         self._hint.show(key_hints(("ctrl+d", _("send")), ("esc", _("back"))))
+
+    def on_unmount(self) -> None:
+        """Let go of the text area, which textual 8.2.8 would keep for ever as a watcher of the theme."""
+        watchers = getattr(self.app, "__watchers", {}).get("theme", [])
+        watchers[:] = [(node, callback) for node, callback in watchers if node is not self.draft]
 
     def action_send(self) -> None:
         """Answer with the text; an empty one is not sent."""
@@ -59,7 +64,8 @@ class WritingDialog(ModalScreen[str | None]):
         """Leave; a draft is given up only by a second press."""
         if self.draft.text.strip() and not self._warned:
             self._warned = True
-            self._hint.show(line(_("Not sent. esc again gives the draft up, ctrl+d sends it"), "yellow"))
+            self._hint.show(line(_("Not sent. esc again gives the draft up, ctrl+d sends it"), WARN))
+            self._hint.refresh(layout=True)  # it may take a second line now
         else:
             self.dismiss(None)
 
@@ -67,11 +73,12 @@ class WritingDialog(ModalScreen[str | None]):
 class LineDialog(ModalScreen[str | None]):
     """One line, such as a title. enter sends it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", _("Back"), id="line-back", priority=True)]
+    BINDINGS: ClassVar[list[BindingType]] = list(keys.LINE_KEYS)
 
-    def __init__(self, title: Display, hint: Display) -> None:
+    def __init__(self, title: Display, hint: Display, draft: str = "") -> None:
+        """`draft` is what was written before and could not be recorded."""
         super().__init__()
-        self._title_text, self._hint_text = title, hint
+        self._title_text, self._hint_text, self._before = title, hint, draft
         self._field = Input(id="line-field", compact=True)
         self._field.cursor_blink = False
 
@@ -87,6 +94,7 @@ class LineDialog(ModalScreen[str | None]):
 
     def on_mount(self) -> None:
         """Put the cursor into the field."""
+        self._field.insert(self._before, 0)
         self._field.focus()
 
     @on(Input.Submitted)
@@ -103,13 +111,7 @@ class LineDialog(ModalScreen[str | None]):
 class ReadingDialog(ModalScreen[None]):
     """A long text to read; any of esc, q, enter leaves."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,enter", "back", _("Back"), id="reading-back"),
-        Binding("j,down", "scroll(1)", _("Down"), show=False, id="reading-down"),
-        Binding("k,up", "scroll(-1)", _("Up"), show=False, id="reading-up"),
-        Binding("pagedown,space", "scroll(10)", _("Page down"), show=False, id="reading-page-down"),
-        Binding("pageup", "scroll(-10)", _("Page up"), show=False, id="reading-page-up"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list(keys.READING_KEYS)
 
     def __init__(self, title: Display, text: Display) -> None:
         super().__init__()

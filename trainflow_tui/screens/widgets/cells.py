@@ -5,16 +5,17 @@ from __future__ import annotations
 from rich.text import Text
 from textual.content import Content
 
+from trainflow_tui.screens.looks import rich_style
 from trainflow_tui.text import Display
 
 
 def as_text(display: Display, style: str = "") -> Text:
-    """One line for a table cell or a log, literally; what does not fit ends in `…`. `style` is rich's and ours.
+    """One line for a table cell or a log, literally; what does not fit ends in `…`. `style` may name our meanings (`looks`).
 
     Raises:
         TypeError: the text did not pass `text.display()`.
     """
-    return Text(_checked(display), style, no_wrap=True, overflow="ellipsis", end="")
+    return Text(_checked(display), rich_style(style), no_wrap=True, overflow="ellipsis", end="")
 
 
 def as_content(display: Display, style: str = "") -> Content:

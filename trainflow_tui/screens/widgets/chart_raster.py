@@ -32,6 +32,14 @@ _RUNS: Final = tuple(
 )
 """The bits of the dots from one height to another on one side of a cell."""
 
+_BRAILLE: Final = "".join(chr(0x2800 + mask) for mask in range(256))
+_QUADRANTS: Final = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
+"""Block elements (Unicode §22.7) by the bits upper left, upper right, lower left, lower right."""
+_BLOCKS: Final = "".join(
+    _QUADRANTS[sum(bit for bit, dots in ((1, 0x03), (2, 0x18), (4, 0x44), (8, 0xA0)) if mask & dots)]
+    for mask in range(256)
+)
+
 
 @dataclass(frozen=True)
 class Axes:
@@ -65,18 +73,22 @@ def fit_axes(series: Sequence[Points], *, log: bool, rows: int, before: Axes | N
 
 
 def rasterise(
-    series: Sequence[Points], axes: Axes, *, columns: int, rows: int, ascii_only: bool = False
+    series: Sequence[Points], axes: Axes, *, columns: int, rows: int, markers: str = "braille"
 ) -> list[RasterRow]:
-    """Draw the series into cells, later over earlier ones. Each half-column spans all its values: spikes survive."""
+    """Draw the series into cells, later over earlier ones. Each half-column spans all its values: spikes survive.
+
+    `markers` is braille (2×4 dots a cell), blocks (2×2) or ascii (one mark a cell, each series its own).
+    """
     if columns <= 0 or rows <= 0:
         return []
     characters = [[" "] * columns for _ in range(rows)]
     owners = [[" "] * columns for _ in range(rows)]
     for number, points in enumerate(series):
-        glyph = ASCII_MARKERS[number % len(ASCII_MARKERS)] if ascii_only else ""
+        glyph = ASCII_MARKERS[number % len(ASCII_MARKERS)] if markers == "ascii" else ""
+        alphabet = _BLOCKS if markers == "blocks" else _BRAILLE
         owner = str(number % 8)
         for (row, column), mask in _masks(points, axes, columns, rows).items():
-            characters[row][column] = glyph or chr(0x2800 + mask)
+            characters[row][column] = glyph or alphabet[mask]
             owners[row][column] = owner
     return [("".join(line), "".join(by)) for line, by in zip(characters, owners, strict=True)]
 

@@ -14,6 +14,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from trainflow_tui.screens import looks
 from trainflow_tui.screens.widgets.chart_raster import Axes, Points, fit_axes, rasterise, tick_row
 from trainflow_tui.screens.words import _
 from trainflow_tui.text import Display, cell_len, clip, display
@@ -32,11 +33,14 @@ class Series:
 
 @dataclass(frozen=True)
 class ChartView:
-    """What a chart shows: the series, later ones drawn over earlier ones, and since when that is known."""
+    """What a chart shows: the series, later ones drawn over earlier ones, and since when and from where that is known.
+
+    `as_of` holds the words from long to short: the first that fits behind the legend is shown, else the last, cut.
+    """
 
     title: Display
     series: tuple[Series, ...]
-    as_of: Display
+    as_of: tuple[Display, ...] = ()
     log: bool = False
 
 
@@ -48,7 +52,7 @@ class _Line:
     styles: str
 
 
-class LineChart(Widget):
+class LineChart(Widget, can_focus=True):
     """Shows a `ChartView`: a legend with the last values, the plot with its y axis, the limits of x.
 
     Draws by lines (rule R3): two charts and a table cost 429 B/s at 1 Hz where a full repaint costs 24,615.
@@ -73,13 +77,19 @@ class LineChart(Widget):
     LineChart > .line-chart--series-8 { color: $text-disabled; }
     """
 
-    def __init__(self, *, ascii_only: bool = False, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(self, *, markers: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._ascii_only = ascii_only
+        self._own_markers = markers
+        self._badge = ""
         self._view: ChartView | None = None
         self._axes: Axes | None = None
         self._lines: tuple[_Line, ...] = ()
         self._strips: dict[int, Strip] = {}
+
+    def show_badge(self, letter: str) -> None:
+        """Show the letter by which this pane is jumped to; empty takes it away."""
+        self._badge = letter
+        self._draw()
 
     def show(self, view: ChartView) -> None:
         """Draw this from now on. An equal view, or one that looks the same, repaints nothing."""
@@ -87,15 +97,41 @@ class LineChart(Widget):
             self._view = view
             self._draw()
 
+    @property
+    def view(self) -> ChartView | None:
+        """What was given to be shown."""
+        return self._view
+
     def on_resize(self) -> None:
         """Draw anew for the new size."""
-        self._axes = None
+        self.draw_anew()
+
+    def draw_anew(self) -> None:
+        """Draw from nothing: another size, other signs."""
+        self._axes, self._lines = None, ()
+        self._strips.clear()
         self._draw()
+
+    @property
+    def _markers(self) -> str:
+        return self._own_markers or looks.markers()
 
     def notify_style_update(self) -> None:
         """Colours changed: what is drawn stays, how it looks does not."""
         self._strips.clear()
         super().notify_style_update()
+
+    def on_focus(self) -> None:
+        """The title says which pane the keys are for."""
+        self._redraw_title()
+
+    def on_blur(self) -> None:
+        """The keys are for another pane."""
+        self._redraw_title()
+
+    def _redraw_title(self) -> None:
+        self._strips.pop(0, None)
+        self.refresh(Region(0, 0, self.size.width, 1))
 
     def render_line(self, y: int) -> Strip:
         """One line of cells."""
@@ -115,7 +151,8 @@ class LineChart(Widget):
 
     def _style(self, name: str) -> Style:
         part = {"t": "title", "a": "axis"}.get(name) or f"series-{int(name) + 1}"
-        return self.rich_style + self.get_component_rich_style(f"line-chart--{part}", partial=True)
+        style = self.rich_style + self.get_component_rich_style(f"line-chart--{part}", partial=True)
+        return style + Style(reverse=True) if part == "title" and self.has_focus else style
 
     def _draw(self) -> None:
         """Compare with what is shown and repaint the lines that differ, each up to its last change."""
@@ -134,7 +171,7 @@ class LineChart(Widget):
 
     def _compose_lines(self, view: ChartView) -> list[_Line]:
         width, height = self.size
-        lines = [_legend(view, width, self._ascii_only)]
+        lines = [_legend(view, width, self._markers, self._badge)]
         rows = height - 2
         points: list[Points] = [(series.x, series.y) for series in view.series]
         self._axes = fit_axes(points, log=view.log, rows=rows, before=self._axes) if rows > 0 else None
@@ -148,8 +185,8 @@ class LineChart(Widget):
         columns = width - margin - 1
         if columns < 2:
             return lines
-        picture = rasterise(points, axes, columns=columns, rows=rows, ascii_only=self._ascii_only)
-        bars = ("|", "+") if self._ascii_only else ("│", "┤")
+        picture = rasterise(points, axes, columns=columns, rows=rows, markers=self._markers)
+        bars = ("|", "+") if self._markers == "ascii" else ("│", "┤")
         for number, (text, owners) in enumerate(picture):
             label = labels.get(number, "")
             styles = _fill_blanks("a" * (margin + 1) + owners)
@@ -164,18 +201,20 @@ def _plain(text: str, width: int) -> _Line:
     return _Line(shown, "a" * len(shown))
 
 
-def _legend(view: ChartView, width: int, ascii_only: bool) -> _Line:
+def _legend(view: ChartView, width: int, markers: str, badge: str) -> _Line:
     """Title, names with their last values, and since when; what does not fit is cut on the right."""
-    parts: list[tuple[str, str]] = [(view.title, "t")]
+    parts: list[tuple[str, str]] = [(f"[{badge}]" if badge else "", "t"), (view.title, "t")]
     for number, series in enumerate(view.series):
-        mark = "*+ox#@%&"[number % _COLOURS] if ascii_only else "━"
+        mark = "*+ox#@%&"[number % _COLOURS] if markers == "ascii" else "━"
         parts.append((f"{mark} {series.name} {_last_value(series)}", str(number % _COLOURS)))
-    parts.append((view.as_of, "a"))
     text, styles = "", ""
     for part, style in parts:
         if part:
             text += part + "  "
             styles += style * (len(part) + 2)
+    room = width - cell_len(text)
+    last = next((words for words in view.as_of if cell_len(words) <= room), view.as_of[-1] if view.as_of else "")
+    text, styles = text + last, styles + "a" * len(last)
     shown = clip(display(text.rstrip()), width)
     return _Line(shown, styles[: len(shown)].ljust(len(shown), "a"))
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple
 
 from rich.text import Text
 from textual._two_way_dict import TwoWayDict
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.coordinate import Coordinate
 from textual.geometry import Region, Size
 from textual.widget import Widget
@@ -15,6 +15,7 @@ from textual.widgets import DataTable
 from textual.widgets.data_table import ColumnKey, RowKey
 from textual.widgets.data_table import Row as TableRow
 
+from trainflow_tui.screens import keys
 from trainflow_tui.screens.widgets.cells import as_text, same_drawing
 from trainflow_tui.text import display
 
@@ -24,18 +25,27 @@ MAX_ROWS: Final = 1000
 _SMALLEST_FLEXIBLE: Final = 8
 
 
+Value = str | int | float | None
+"""What a cell stands for: sorted by, copied and exported instead of its text."""
+
+
 class Column(NamedTuple):
-    """A heading of our own words and a width in cells; `None` takes what the others leave."""
+    """A heading of our own words and a width in cells; `None` takes what the others leave.
+
+    `key` names the values below it in exports and in remembered sorting, with their unit; a column of signs has none.
+    """
 
     label: str
     width: int | None
+    key: str = ""
 
 
 class Row(NamedTuple):
-    """A key that stays the row's when others come and go, and one text for each column."""
+    """A key that stays the row's when others come and go; one text and one value for each column."""
 
     key: str
     cells: tuple[Text, ...]
+    values: tuple[Value, ...] = ()
 
 
 class PatchedTable(DataTable[Text]):
@@ -49,15 +59,12 @@ class PatchedTable(DataTable[Text]):
     PatchedTable { height: 1fr; width: 1fr; }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "cursor_down", "Down", show=False, id="table-down"),
-        Binding("k", "cursor_up", "Up", show=False, id="table-up"),
-        Binding("g", "scroll_top", "First row", show=False, id="table-top"),
-        Binding("G", "scroll_bottom", "Last row", show=False, id="table-bottom"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list(keys.TABLE_KEYS)
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(cursor_type="row", show_row_labels=False, id=id, classes=classes)
+        super().__init__(
+            cursor_type="row", show_row_labels=False, cursor_foreground_priority="renderable", id=id, classes=classes
+        )
         self._shown_columns: tuple[Column, ...] = ()
         self._shown_rows: tuple[Row, ...] = ()
         self.left_out = 0
@@ -68,6 +75,12 @@ class PatchedTable(DataTable[Text]):
         """The key of the row under the cursor; None in an empty table."""
         index = self.cursor_coordinate.row
         return self._shown_rows[index].key if 0 <= index < len(self._shown_rows) else None
+
+    def move_to(self, key: str) -> None:
+        """Put the cursor on a row; one that is not there is ignored."""
+        index = next((n for n, row in enumerate(self._shown_rows) if row.key == key), None)
+        if index is not None:
+            self.move_cursor(row=index)
 
     def show_rows(self, columns: Sequence[Column], rows: Sequence[Row]) -> None:
         """Show exactly these rows in this order. Equal rows repaint nothing.
@@ -96,6 +109,18 @@ class PatchedTable(DataTable[Text]):
         if moved:
             self._follow_cursor(before, dirty)
         self._refresh_stretches(dirty)
+
+    def on_focus(self) -> None:
+        """The row under the cursor in the colours of the cursor."""
+        self._colour_cursor("css")
+
+    def on_blur(self) -> None:
+        """The row under the cursor keeps the colours of its states: another list's keys are meant."""
+        self._colour_cursor("renderable")
+
+    def _colour_cursor(self, priority: Literal["css", "renderable"]) -> None:
+        self.cursor_foreground_priority = priority
+        self._update_count += 1  # part of every cache key of DataTable
 
     def on_resize(self) -> None:
         """Give the flexible column what is left."""
@@ -127,7 +152,7 @@ class PatchedTable(DataTable[Text]):
         height = len(self._shown_rows) + self.header_height
         tall = height > space.height and not self.styles.is_auto_height
         columns = self.ordered_columns
-        for column, (_, width) in zip(columns, self._shown_columns, strict=True):
+        for column, (_, width, _key) in zip(columns, self._shown_columns, strict=True):
             if width is None:
                 others = sum(other.get_render_width(self) for other in columns if other is not column)
                 bar = self.styles.scrollbar_size_vertical if tall else 0
@@ -149,9 +174,9 @@ class PatchedTable(DataTable[Text]):
     def _follow_cursor(self, before: tuple[Row, ...], dirty: dict[int, tuple[int, int]]) -> None:
         """Move the cursor with its row; where the row is gone it keeps its place and says what is under it now."""
         old, column = self.cursor_coordinate
-        key = before[old].key if old < len(before) else None
+        key = before[old].key if 0 <= old < len(before) else None
         rows = self._shown_rows
-        index = next((n for n, row in enumerate(rows) if row.key == key), min(old, max(0, len(rows) - 1)))
+        index = next((n for n, row in enumerate(rows) if row.key == key), max(0, min(old, len(rows) - 1)))
         self.set_reactive(DataTable.cursor_coordinate, Coordinate(index, column))
         hover = self.hover_coordinate
         self.set_reactive(DataTable.hover_coordinate, Coordinate(min(hover.row, max(0, len(rows) - 1)), hover.column))
