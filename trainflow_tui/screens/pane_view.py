@@ -54,6 +54,8 @@ class PaneView:
     empty: Display
     note: Display | None = None
     as_of: AsOf | None = None
+    total: int = 0
+    """How many there are, where not all of them are rows; 0 where all are."""
 
     def only(self, *positions: int) -> PaneView:
         """The same rows with some of the columns, for a place that is too narrow for all."""

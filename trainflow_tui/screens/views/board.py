@@ -10,7 +10,7 @@ from trainflow_tui.screens.freshness import from_ledger
 from trainflow_tui.screens.pane_view import Cell, PaneView, row
 from trainflow_tui.screens.snapshot import Snapshot
 from trainflow_tui.screens.views.columns import cached, moment, muted, words
-from trainflow_tui.screens.widgets.patched_table import Column, Row
+from trainflow_tui.screens.widgets.patched_table import MAX_ROWS, Column, Row
 from trainflow_tui.screens.words import ACCENT, BAD, MUTED, OK, WARN, _, joined, line, mark, say
 
 TASK_MARKS: Final = {
@@ -83,7 +83,6 @@ def tasks(snapshot: Snapshot, *, compact: bool = False) -> PaneView:
     return view.only(0, 1, 2, 3, 4) if compact else view
 
 
-@cached
 def _task_row(task: Task, waits: int) -> Row:
     state = state_words(task.state)
     if task.state in STOPPED and task.resume_state:
@@ -121,9 +120,9 @@ def approvals(snapshot: Snapshot) -> PaneView:
             high=a.high_impact and a.state == "pending",
             without_terminal=a.decision is not None and a.decision.without_terminal,
         )
-        for a in snapshot.approvals
+        for a in snapshot.approvals[:MAX_ROWS]
     )
-    return PaneView(say(_("Approvals")), columns, rows, empty, note, from_ledger())
+    return PaneView(say(_("Approvals")), columns, rows, empty, note, from_ledger(), len(snapshot.approvals))
 
 
 @cached
@@ -148,7 +147,7 @@ def waiting(snapshot: Snapshot) -> PaneView:
         _waiting_row(
             a.id, "!", BAD, _("HIGH") if a.high_impact else "", a.request.title, a.request.task, a.requested_at
         )
-        for a in snapshot.pending
+        for a in snapshot.pending[:MAX_ROWS]
     ]
     rows += [
         _waiting_row(
@@ -160,7 +159,7 @@ def waiting(snapshot: Snapshot) -> PaneView:
             q.task,
             q.asked_at,
         )
-        for q in snapshot.asked
+        for q in snapshot.asked[: MAX_ROWS - len(rows)]
     ]
     columns = (
         Column("", 1),

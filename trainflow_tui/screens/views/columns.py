@@ -9,7 +9,7 @@ from typing import ParamSpec
 from trainflow_tui import language
 from trainflow_tui.screens import looks
 from trainflow_tui.screens.pane_view import Cell
-from trainflow_tui.screens.widgets.patched_table import Column, Row
+from trainflow_tui.screens.widgets.patched_table import MAX_ROWS, Column, Row
 from trainflow_tui.screens.words import MUTED, at, line, right
 from trainflow_tui.text import cell_len
 
@@ -22,7 +22,7 @@ def cached(build: Callable[P, Row]) -> Callable[P, Row]:
     A thousand rows cost 100 ms to build and a snapshot comes every second; the same row object is also never compared.
     """
 
-    @lru_cache(maxsize=4096)
+    @lru_cache(maxsize=MAX_ROWS + 200)
     def kept(_look: str, _language: str, *values: P.args, **named: P.kwargs) -> Row:
         return build(*values, **named)
 

@@ -11,7 +11,7 @@ from trainflow_tui.screens.freshness import Freshness, from_collector, from_ledg
 from trainflow_tui.screens.pane_view import Cell, PaneView, row
 from trainflow_tui.screens.snapshot import Snapshot
 from trainflow_tui.screens.views.columns import cached, moment, muted, words
-from trainflow_tui.screens.widgets.patched_table import Column, Row
+from trainflow_tui.screens.widgets.patched_table import MAX_ROWS, Column, Row
 from trainflow_tui.screens.words import ACCENT, BAD, MUTED, OK, WARN, _, joined, line, mark, say
 
 GUIDANCE_MARKS: Final = {
@@ -52,8 +52,10 @@ def guidance(snapshot: Snapshot, freshness: Freshness) -> PaneView:
     open_items = sum(1 for i in snapshot.guidance if i.state in ("collected", "seen") and i.removed_at is None)
     empty = say(_("No guidance yet.  n  or  trainflow guidance add TASK --text …"))
     note = say(_("{n} not handled"), n=open_items)
-    rows = tuple(_guidance_row(item) for item in snapshot.guidance)
-    return PaneView(say(_("Guidance")), columns, rows, empty, note, from_collector(snapshot, freshness))
+    rows = tuple(_guidance_row(item) for item in snapshot.guidance[:MAX_ROWS])
+    return PaneView(
+        say(_("Guidance")), columns, rows, empty, note, from_collector(snapshot, freshness), len(snapshot.guidance)
+    )
 
 
 def _guidance_row(item: GuidanceItem) -> Row:
@@ -76,9 +78,9 @@ def agent_questions(snapshot: Snapshot) -> PaneView:
     """What agents asked of the human: open and blocking first."""
     found = [q for q in snapshot.questions if q.direction == "to-human" and q.state != "withdrawn"]
     note = say(_("{n} open"), n=len(snapshot.asked))
-    rows = tuple(map(_question_row, found))
+    rows = tuple(map(_question_row, found[:MAX_ROWS]))
     empty = say(_("No agent asks anything."))
-    return PaneView(say(_("Agents ask")), _columns(), rows, empty, note, from_ledger())
+    return PaneView(say(_("Agents ask")), _columns(), rows, empty, note, from_ledger(), len(found))
 
 
 def human_questions(snapshot: Snapshot, freshness: Freshness) -> PaneView:
@@ -86,8 +88,8 @@ def human_questions(snapshot: Snapshot, freshness: Freshness) -> PaneView:
     found = [q for q in snapshot.questions if q.direction == "to-agent"]
     note = say(_("{n} open"), n=sum(1 for q in found if q.state == "open"))
     empty = say(_("No question of yours.  E  edits QUESTIONS.md of the task."))
-    rows = tuple(map(_question_row, found))
-    return PaneView(say(_("You asked")), _columns(), rows, empty, note, from_collector(snapshot, freshness))
+    rows = tuple(map(_question_row, found[:MAX_ROWS]))
+    return PaneView(say(_("You asked")), _columns(), rows, empty, note, from_collector(snapshot, freshness), len(found))
 
 
 def _columns() -> tuple[Column, ...]:

@@ -157,6 +157,8 @@ class ListPane(Vertical):
     def _title_line(self, view: PaneView, count: int) -> Text:
         kept = self.row_filter
         number = f"· {count}/{len(view.rows)}" if kept.text else f"· {len(view.rows)}"
+        if view.total > len(view.rows):
+            number = say(_("{number} of {total}"), number=number, total=view.total)
         parts = [
             line(f"[{self.badge}]", "bold reverse") if self.badge else Text(),
             as_text(view.title, "bold"),
