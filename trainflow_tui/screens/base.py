@@ -13,9 +13,10 @@ from textual.events import DescendantFocus
 from textual.screen import Screen
 from textual.widget import Widget
 
+from trainflow_tui import language
 from trainflow_tui.clock import local_clock_time
 from trainflow_tui.language import N_
-from trainflow_tui.screens import keys
+from trainflow_tui.screens import keys, looks
 from trainflow_tui.screens.commands import suggestions
 from trainflow_tui.screens.host import Host
 from trainflow_tui.screens.memory import ModeMemory, PaneMemory
@@ -67,6 +68,7 @@ class ModeScreen(Screen[None]):
         self.shown: Snapshot | None = None
         self.jumping = False
         self._was_narrow = False
+        self._footer_shown_for: tuple[object, ...] = ()
         self._prompt_pane: ListPane | None = None
         self._filter_before = ("", False)
         self._focus_before: Widget | None = None
@@ -162,7 +164,7 @@ class ModeScreen(Screen[None]):
             with self.app.batch_update():
                 self.header.show(self._header_line(snapshot))
                 self.tabs.show(self._tab_line())
-                self.footer.show(self._footer_line())
+                self._show_footer()
                 self.show_snapshot(snapshot)
 
     def refresh_header(self) -> None:
@@ -202,6 +204,13 @@ class ModeScreen(Screen[None]):
             # Narrow enough that all six fit the smallest screen.
             parts.append(as_text(say("{key} {title}", key=key, title=_(title)), style))
         return joined(*parts)
+
+    def _show_footer(self) -> None:
+        # A twentieth of a tick's work, and the same nearly always.
+        depends_on = (self.app.size.width, self.app.moment, self.app.readonly, language.current(), looks.current())
+        if depends_on != self._footer_shown_for:
+            self._footer_shown_for = depends_on
+            self.footer.show(self._footer_line())
 
     def _footer_line(self) -> Text:
         known = {b.id: b for b in [*keys.SCREEN_KEYS, *keys.APP_KEYS] if isinstance(b, Binding)}
