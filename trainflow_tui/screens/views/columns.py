@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from typing import ParamSpec
+from typing import Concatenate, ParamSpec
 
 from trainflow_tui import language
 from trainflow_tui.screens import looks
@@ -16,18 +15,21 @@ from trainflow_tui.text import cell_len
 P = ParamSpec("P")
 
 
-def cached(build: Callable[P, Row]) -> Callable[P, Row]:
-    """Keep the rows that a function of plain values has built, for the theme and the language in use.
+def cached(build: Callable[Concatenate[str, P], Row]) -> Callable[Concatenate[str, P], Row]:
+    """Keep the last row that a function of plain values has built for each key, in the theme and the language in use.
 
     A thousand rows cost 100 ms to build and a snapshot comes every second; the same row object is also never compared.
     """
+    kept: dict[str, tuple[object, Row]] = {}
 
-    @lru_cache(maxsize=MAX_ROWS + 200)
-    def kept(_look: str, _language: str, *values: P.args, **named: P.kwargs) -> Row:
-        return build(*values, **named)
-
-    def found(*values: P.args, **named: P.kwargs) -> Row:
-        return kept(looks.current(), language.current(), *values, **named)  # type: ignore[arg-type]
+    def found(key: str, *values: P.args, **named: P.kwargs) -> Row:
+        about = (looks.current(), language.current(), values, named)
+        last = kept.get(key)
+        if last is None or last[0] != about:
+            if len(kept) > 2 * MAX_ROWS:
+                kept.clear()
+            last = kept[key] = (about, build(key, *values, **named))
+        return last[1]
 
     return found
 

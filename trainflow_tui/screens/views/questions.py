@@ -78,7 +78,7 @@ def agent_questions(snapshot: Snapshot) -> PaneView:
     """What agents asked of the human: open and blocking first."""
     found = [q for q in snapshot.questions if q.direction == "to-human" and q.state != "withdrawn"]
     note = say(_("{n} open"), n=len(snapshot.asked))
-    rows = tuple(map(_question_row, found[:MAX_ROWS]))
+    rows = tuple(_question_row(f"{q.task}/{q.id}", q) for q in found[:MAX_ROWS])
     empty = say(_("No agent asks anything."))
     return PaneView(say(_("Agents ask")), _columns(), rows, empty, note, from_ledger(), len(found))
 
@@ -88,7 +88,7 @@ def human_questions(snapshot: Snapshot, freshness: Freshness) -> PaneView:
     found = [q for q in snapshot.questions if q.direction == "to-agent"]
     note = say(_("{n} open"), n=sum(1 for q in found if q.state == "open"))
     empty = say(_("No question of yours.  E  edits QUESTIONS.md of the task."))
-    rows = tuple(map(_question_row, found[:MAX_ROWS]))
+    rows = tuple(_question_row(f"{q.task}/{q.id}", q) for q in found[:MAX_ROWS])
     return PaneView(say(_("You asked")), _columns(), rows, empty, note, from_collector(snapshot, freshness), len(found))
 
 
@@ -104,13 +104,13 @@ def _columns() -> tuple[Column, ...]:
 
 
 @cached
-def _question_row(question: Question) -> Row:
+def _question_row(key: str, question: Question) -> Row:
     style = {"open": WARN, "answered": OK}.get(question.state, MUTED)
     glyph = "?" if question.state == "open" else "✓" if question.state == "answered" else "–"
     blocking = question.blocking and question.state == "open"
     answer = line(f"→ {question.answer}", MUTED) if question.answer else mark("", MUTED)
     return row(
-        f"{question.task}/{question.id}",
+        key,
         mark("!" if blocking else glyph, BAD if blocking else style),
         words(question.id),
         words(_state(question.state), style, question.state),
