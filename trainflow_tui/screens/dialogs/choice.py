@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -27,6 +28,8 @@ class Choice:
 
 class ChoiceDialog(ModalScreen[str | None]):
     """Answers with the choice whose key was pressed; escape answers None."""
+
+    takes: ClassVar[str] = "key"
 
     app: Host
 

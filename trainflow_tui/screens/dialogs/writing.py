@@ -21,6 +21,7 @@ from trainflow_tui.text import Display
 class WritingDialog(ModalScreen[str | None]):
     """A text of several lines. ctrl+d sends it; leaving with words written asks once more."""
 
+    takes: ClassVar[str] = "text"
     BINDINGS: ClassVar[list[BindingType]] = list(keys.WRITING_KEYS)
 
     def __init__(self, title: Display, about: Display, draft: str = "") -> None:
@@ -73,6 +74,7 @@ class WritingDialog(ModalScreen[str | None]):
 class LineDialog(ModalScreen[str | None]):
     """One line, such as a title. enter sends it."""
 
+    takes: ClassVar[str] = "line"
     BINDINGS: ClassVar[list[BindingType]] = list(keys.LINE_KEYS)
 
     def __init__(self, title: Display, hint: Display, draft: str = "") -> None:
